@@ -201,7 +201,7 @@ pub fn keepers(participant: &ParticipantStatus) -> Option<String> {
 fn state(participant: &ParticipantStatus) -> String {
     let mut text = String::new();
     if let Some(keepers) = keepers(participant) {
-        let _ = write!(text, ", {BAD}which has ended{BAD:#}: {keepers} keeps it held");
+        let _ = write!(text, ", {BAD}which has ended{BAD:#}: {keepers} keeps its slot");
     }
     if participant.life == Life::Stopped {
         let _ = write!(text, ", {BAD}stopped{BAD:#} at the moment");

@@ -246,7 +246,7 @@ fn describe_deaths(text: &mut String, lock: &LockStatus, path: &Path, columns: u
         }
         "inconsistent" => Some(format!("{BAD}owner dead{BAD:#}: {dead}; it is not yet marked consistent")),
         _ => Some(format!(
-            "{BAD}not recoverable{BAD:#}: {dead}, and its data were not repaired. Repair them, then open the lock again:"
+            "{BAD}not recoverable{BAD:#}: {dead}, and its data was not repaired. Repair it, then open the lock again:"
         )),
     };
     if let Some(line) = line {

@@ -120,5 +120,5 @@ impl OpenFile {
 
 /// What a process is told that the kernel refuses a memory barrier which others rely on.
 pub const NO_MEMBARRIER: &str = "membarrier (before Linux 4.14, or by a filter), which the process that uses this file now relies \
-     on: allow it in the filter; or open the file while nobody uses it, from here or with the option for full fences \
-     (TURNLOCK_FILE_FULL_FENCES), and everybody will do without";
+     on: allow it in the filter; or open the file while no process uses it, from here or with the option for full fences \
+     (TURNLOCK_FILE_FULL_FENCES), and all will do without";

@@ -60,7 +60,7 @@ pub fn header_of(opened: &File, path: &Path) -> Result<HeaderPrefix> {
         HeaderFault::Version(why) => Error::Version {
             path,
             why: format!(
-                "{why}: use the turnlock that created it, or delete it while nobody uses it and let it be created \
+                "{why}: use the turnlock that created it, or delete it while no process uses it and let it be created \
                  anew"
             ),
         },

@@ -132,7 +132,7 @@ impl<'a, F: FileClaims> Host for FileSite<'a, F> {
         let region = self.lock.region;
         self.attachment.file.damaged(match what {
             Overwritten::Token => format!(
-                "the fencing token of its lock {region} is impossible: the file was overwritten; delete it while nobody uses \
+                "the fencing token of its lock {region} is impossible: the file was overwritten; delete it while no process uses \
                  it and let it be created anew"
             ),
             Overwritten::Number { slot, value } => format!(

@@ -203,7 +203,7 @@ fn name_it(attachment: &Attachment, name: &str, plan: &Plan) -> Result<(u64, Nam
     if names_a_lock(generation) {
         return Err(file.damaged(format!(
             "its directory says that {at} of its locks were ever named, and there is one more: the file was overwritten; \
-             delete it while nobody uses it and let it be created anew"
+             delete it while no process uses it and let it be created anew"
         )));
     }
     clear(view, at + 1, at == known);

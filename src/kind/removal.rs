@@ -139,7 +139,7 @@ fn remove_as<F: FileClaims>(site: &FileSite<F>, claim: F::Claim, name: &str, gen
             removed
         }
         Err(Error::WouldBlock) => Err(in_use(format!(
-            "its lock {name:?} is in use (`turnlock status` shows by whom): remove it when nobody holds it or waits for it"
+            "its lock {name:?} is in use (`turnlock status` shows by whom): remove it when no participant holds it or waits for it"
         ))),
         Err(error) => Err(error),
     };
@@ -163,14 +163,14 @@ fn remove_by_messages(site: &FileSite<'_>, name: &str, generation: u64) -> Resul
         Err(Error::WouldBlock) => {
             return in_use(format!(
                 "its lock {name:?} is in use, or a participant of it does not answer (`turnlock status` shows which): \
-                 remove it when nobody holds it or waits for it"
+                 remove it when no participant holds it or waits for it"
             ));
         }
         locked => locked?,
     };
     let removed = if acquisition.owner_dead {
         in_use(format!(
-            "a holder of its lock {name:?} died, and nobody has been told yet: lock it and look at the data, or reset it"
+            "a holder of its lock {name:?} died, and no holder has been told yet: lock it and look at the data, or reset it"
         ))
     } else if site.lock().is_another_waiting(site.me()) {
         in_use(format!("its lock {name:?} is waited for (`turnlock status` shows by whom)"))
@@ -222,20 +222,20 @@ fn check_unused<F: FileClaims>(site: &FileSite<F>, claim: F::Claim, name: &str) 
                 (record.label.get(), record.pid.load(Relaxed))
             };
             return in_use(format!(
-                "its lock {name:?} is in use by {label} (pid {pid}, slot {slot}): remove it when nobody holds it, waits \
-                 for it or stands in its ring"
+                "its lock {name:?} is in use by {label} (pid {pid}, slot {slot}): remove it when no participant holds it, waits \
+                 for it or is on its ring"
             ));
         }
     }
     match lock.ownership().health() {
         Health::Consistent if lock.has_dead_granule(claim) => in_use(format!(
-            "a holder of a part of its lock {name:?} died, and nobody has marked it consistent: lock that part and look at \
+            "a holder of a part of its lock {name:?} died, and it has not been marked consistent: lock that part and look at \
              the data, or reset the lock"
         )),
         Health::Consistent => Ok(()),
         Health::NotRecoverable => Err(Error::NotRecoverable),
         Health::Inconsistent => in_use(format!(
-            "a holder of its lock {name:?} died, and nobody has been told yet: lock it and look at the data, or reset it"
+            "a holder of its lock {name:?} died, and no holder has been told yet: lock it and look at the data, or reset it"
         )),
     }
 }

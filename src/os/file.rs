@@ -74,7 +74,7 @@ pub(super) fn open_error(errno: Errno, path: &Path) -> Error {
         Errno::ENOENT => Error::NotFound { path, why: "it does not exist".into() },
         Errno::ELOOP => Error::NotALockFile {
             path,
-            why: "it is a symbolic link, and those are not followed, so that nobody can redirect a lock: give the \
+            why: "it is a symbolic link, and those are not followed, lest another user redirect a lock: give the \
                   path it points to"
                 .into(),
         },
@@ -138,7 +138,7 @@ pub fn refuse_if_open_to_all(file: &File, path: &Path) -> Result<()> {
         return Err(Error::Permission {
             path: path.into(),
             why: format!(
-                "everyone on this machine may open it (mode {:03o}), and whoever can open a lock file can block the \
+                "everyone on this machine may open it (mode {:03o}), and a user who can open a lock file can block the \
                  clean-up after a death: chmod o= it, and share it through a group",
                 meta.mode() & 0o777
             ),

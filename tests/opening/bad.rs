@@ -162,7 +162,7 @@ fn the_other_byte_order_is_refused_and_named() {
         header[at..at + bytes].reverse();
     }
     poke(&path, 0, &header[..64]);
-    refused(&path, TURNLOCK_ERROR_VERSION, &["other byte order", "delete it while nobody uses it"]);
+    refused(&path, TURNLOCK_ERROR_VERSION, &["other byte order", "delete it while no process uses it"]);
 }
 
 #[test]

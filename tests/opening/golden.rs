@@ -150,7 +150,7 @@ fn a_file_of_an_older_format_is_refused_by_its_version() {
         refused(
             &path,
             TURNLOCK_ERROR_VERSION,
-            &[&version, "reads version 8.x", "delete it while nobody uses it"],
+            &[&version, "reads version 8.x", "delete it while no process uses it"],
         );
     }
 }

@@ -86,7 +86,7 @@ fn while_somebody_stands_in_the_ring() {
     in_use(&file, "r", &["this thread has"]);
     drop(turn);
     in_use(&file, "r", &["this thread stands in the ring", "leave it first"]);
-    elsewhere(|| in_use(&file, "r", &["in use by", "stands in its ring"]));
+    elsewhere(|| in_use(&file, "r", &["in use by", "is on its ring"]));
     // On demand it is on the ring while it holds only.
     ring.leave().unwrap();
     let on_demand = options.open("r").unwrap();
@@ -109,7 +109,7 @@ fn while_the_death_of_its_holder_is_untold_or_nobody_repaired_what_it_left() {
     let mut puppet = Puppet::that_holds(&place.lock_file(), "a");
     puppet.0.kill();
     for _ in 0..2 {
-        in_use(&file, "a", &["died", "nobody has been told yet", "reset it"]);
+        in_use(&file, "a", &["died", "no holder has been told yet", "reset it"]);
     }
     let mutex = file.mutex("a").unwrap();
     let guard = mutex.lock().unwrap();

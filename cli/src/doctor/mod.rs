@@ -31,8 +31,8 @@ use turnlock::Error;
 /// Look for what is wrong with a lock file, or with the place for one, and say what to do about it
 ///
 /// Looks at: file system, folder, permissions, cleaners that may delete it, version, boot, membarrier, dead participants, room,
-/// locks that are closed or held by a stopped process, deadlocks. Changes nothing. If there is no such file yet, it looks at the
-/// place where it would be.
+/// locks that are closed, or held by a stopped process, or kept after their holder has ended; deadlocks. Changes nothing. If there is
+/// no such file yet, it looks at the place where it would be.
 #[derive(clap::Args)]
 #[command(after_help = "\
 EXIT CODES

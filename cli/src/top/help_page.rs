@@ -37,7 +37,7 @@ const COLUMNS: [(&str, &str); 8] = [
       long as it was last seen",
     ),
     (
-        "stands by",
+        "backed off",
         "of a waiter: it has patience and lets others pass; after that it is queued for good, and no waiter \
       overtakes it",
     ),

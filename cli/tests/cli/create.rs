@@ -197,7 +197,7 @@ fn a_lock_that_nobody_uses_is_removed() {
     fixture.run(&["--lock", "job"], &["sh", "-c", "kill -9 $$"]);
     let untold = remove("job");
     assert_eq!(untold.status.code(), Some(1));
-    assert!(errors(&untold).contains("nobody has been told yet"), "{}", errors(&untold));
+    assert!(errors(&untold).contains("no holder has been told yet"), "{}", errors(&untold));
     assert!(limit::output(&mut fixture.command("reset", &["--lock", "job"], &[])).unwrap().status.success());
     let removed = remove("job");
     assert!(removed.status.success(), "{}", errors(&removed));

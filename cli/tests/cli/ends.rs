@@ -161,9 +161,9 @@ fn ctrl_c_ends_a_running_and_a_waiting_command_and_the_script_around_it() {
 fn a_command_that_outlives_its_killed_run_is_named_as_what_keeps_the_lock() {
     let fixture = Fixture::new();
     let output = fixture.script(
-        "turnlock run \"$F\" sh -c 'echo $$; exec sleep 60' >out & run=$!; until [ -s out ]; do sleep 0.01; done; kill -9 $run; \
+        "turnlock run \"$F\" sh -c 'echo $$; exec sleep 60' >out & run=$!; until [ -s out ] && grep -q sleep /proc/$(cat out)/comm; do sleep 0.01; done; kill -9 $run; \
          wait $run 2>/dev/null; echo $run; cat out; turnlock status --json \"$F\" >json; turnlock status \"$F\" >words; \
-         turnlock doctor \"$F\" >doctor; turnlock run -v -w 1.5 \"$F\" true 2>waits; kill $(cat out)",
+         turnlock doctor \"$F\" >doctor; turnlock run -v -w 60 \"$F\" true 2>waits & until grep -q kept waits; do sleep 0.1; done; kill $(cat out); wait",
     );
     let folder = fixture.file.parent().unwrap();
     let said = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap();
@@ -175,7 +175,7 @@ fn a_command_that_outlives_its_killed_run_is_named_as_what_keeps_the_lock() {
     let keeper = serde_json::json!([{"pid": sleep.parse::<u32>().unwrap(), "program": "sleep"}]);
     assert_eq!(holder["keepers"], keeper);
     let words = said("words").split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(words.contains(&format!("which has ended: sleep (pid {sleep}) keeps it held")), "{words}");
+    assert!(words.contains(&format!("which has ended: sleep (pid {sleep}) keeps its slot")), "{words}");
     let doctor = said("doctor");
     assert!(
         doctor.contains("inherited the lock and keeps it") && doctor.contains(&format!("kill {sleep};")),
