@@ -1,7 +1,7 @@
 //! How a command ends that takes a lock, where it did not do what it was asked to.
 
 use super::{print, signals};
-use std::process::ExitCode;
+use std::{fmt::Display, path::Path, process::ExitCode};
 use turnlock::Error;
 
 /// How a command ends that did not do what it was asked to.
@@ -31,6 +31,20 @@ impl Failure {
             _ => "",
         };
         Self { code, why: format!("{error}{how}") }
+    }
+}
+
+/// A file that was named and of which the command could not do what it was to do, as its JSON has it.
+#[derive(serde::Serialize)]
+pub struct FileError {
+    path: String,
+    error: String,
+}
+
+impl FileError {
+    /// Returns what is said of it.
+    pub fn new(path: &Path, error: &dyn Display) -> Self {
+        Self { path: path.to_string_lossy().into_owned(), error: print::in_words(error) }
     }
 }
 

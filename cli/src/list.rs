@@ -2,10 +2,12 @@
 
 use super::{
     describe::{BAD, FAINT, STRONG},
-    escape, exit, file, print,
+    escape, exit,
+    failed::FileError,
+    file, print,
 };
 use std::{
-    fmt::Write,
+    fmt::{Display, Write},
     fs::File,
     path::{Path, PathBuf},
     process::ExitCode,
@@ -53,14 +55,7 @@ pub struct List {
 #[derive(serde::Serialize)]
 struct Found {
     files: Vec<FoundFile>,
-    errors: Vec<NotFound>,
-}
-
-/// What was named and cannot be read.
-#[derive(serde::Serialize)]
-struct NotFound {
-    path: String,
-    error: String,
+    errors: Vec<FileError>,
 }
 
 /// A lock file.
@@ -98,7 +93,7 @@ impl List {
             if path.is_dir() {
                 let mut below = Vec::new();
                 if let Err(error) = self.lock_files_in(path, DEPTH, &mut below) {
-                    found.fail(path, format!("{}: {error}", path.display()));
+                    found.fail(path, &format!("{}: {error}", path.display()));
                 }
                 below.sort();
                 // What is gone by now, or is not for us to read, is left out.
@@ -107,7 +102,7 @@ impl List {
             } else {
                 match file::snapshot(path) {
                     Ok(status) => found.files.push(FoundFile::of(&status, true)),
-                    Err(error) => found.fail(path, error.to_string()),
+                    Err(error) => found.fail(path, &error),
                 }
             }
         }
@@ -135,9 +130,9 @@ impl List {
 }
 
 impl Found {
-    fn fail(&mut self, path: &Path, error: String) {
-        print::complain(&error);
-        self.errors.push(NotFound { path: path.to_string_lossy().into_owned(), error });
+    fn fail(&mut self, path: &Path, error: &dyn Display) {
+        print::complain(error);
+        self.errors.push(FileError::new(path, error));
     }
 }
 

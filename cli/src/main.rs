@@ -51,7 +51,7 @@ mod watch;
 mod watched_file;
 mod words_in_lines;
 
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::{ffi::OsString, path::Path, process::ExitCode};
 
 /// Locks in a file: first come first served, safe against kill -9, no daemon
@@ -129,14 +129,30 @@ fn asks_for_json(words: &[OsString]) -> bool {
         && words.iter().take_while(|word| *word != "--").any(|word| word == "--json")
 }
 
+/// Returns the files that the command line names.
+fn files(matches: &ArgMatches) -> Vec<OsString> {
+    let Some((_, command)) = matches.subcommand() else { return Vec::new() };
+    // What flock(1) calls so begins with the file.
+    let begins_with_one = |name: &&str| if *name == "words" { 1 } else { usize::MAX };
+    let names = ["file", "files", "paths", "words"];
+    let of = |name| {
+        let words = command.try_get_raw(name).ok().flatten().into_iter().flatten();
+        words.take(begins_with_one(&name)).map(OsString::from)
+    };
+    names.into_iter().flat_map(of).collect()
+}
+
 /// Parses the command line and runs the command.
 fn main() -> ExitCode {
     let words = words();
-    print::paths_as_typed(&words);
     if asks_for_json(&words) {
         print::errors_as_json();
     }
-    let cli = match Cli::try_parse_from(words).and_then(Cli::checked) {
+    let parsed = Cli::command().try_get_matches_from(words).and_then(|matches| {
+        print::files_as_typed(files(&matches));
+        Cli::from_arg_matches(&matches)
+    });
+    let cli = match parsed.and_then(Cli::checked) {
         Ok(cli) => cli,
         Err(error) => return print::usage(&error),
     };

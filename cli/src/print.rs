@@ -23,38 +23,48 @@ pub fn errors_as_json() {
     ERRORS_AS_JSON.get_or_init(|| ());
 }
 
-/// Paths with their folder resolved, as the library names files, and as they were typed.
-static TYPED: OnceLock<Vec<(String, String)>> = OnceLock::new();
+/// The files of the command line, as they were typed.
+static TYPED: OnceLock<Vec<OsString>> = OnceLock::new();
 
-/// From now on messages name files as these words of the command line do.
-pub fn paths_as_typed(words: &[OsString]) {
-    let resolved = |word: &OsString| {
-        let path = Path::new(word);
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-        let folder = folder.unwrap_or(Path::new(".")).canonicalize().ok()?;
-        let resolved = folder.join(path.file_name()?).to_str()?.to_owned();
-        Some((resolved, word.to_str()?.to_owned())).filter(|(resolved, typed)| resolved != typed)
-    };
-    TYPED.get_or_init(|| words.iter().skip(1).filter_map(resolved).collect());
+/// From now on messages name these files as they were typed, not with their folder resolved, as the library does.
+pub fn files_as_typed(files: Vec<OsString>) {
+    TYPED.get_or_init(|| files);
 }
 
-/// Returns the text with each path as it was typed.
+/// Returns what a message about an error says.
+pub fn in_words(error: &dyn Display) -> String {
+    as_typed(&error.to_string())
+}
+
+/// Returns the text with each file as it was typed.
 fn as_typed(text: &str) -> String {
-    let typed = TYPED.get().map_or(&[][..], Vec::as_slice);
-    typed.iter().fold(text.to_owned(), |text, (resolved, typed)| replace_path(&text, resolved, typed))
+    let files = TYPED.get().map_or(&[][..], Vec::as_slice);
+    files.iter().fold(text.to_owned(), |text, file| match (resolved(file), file.to_str()) {
+        (Some(resolved), Some(typed)) if resolved != typed => replace_path(&text, &resolved, typed),
+        _ => text,
+    })
 }
 
-/// Returns the text with a path replaced wherever it is not the beginning of a longer one.
+fn resolved(file: &OsString) -> Option<String> {
+    let path = Path::new(file);
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    Some(folder.canonicalize().ok()?.join(path.file_name()?).to_str()?.to_owned())
+}
+
+/// Returns the text with a path replaced wherever it is not a part of a longer one.
 fn replace_path(text: &str, path: &str, by: &str) -> String {
-    let mut parts = text.split(path);
-    let mut replaced = parts.next().unwrap_or_default().to_owned();
-    for part in parts {
-        let goes_on = part.starts_with(|letter: char| letter.is_alphanumeric() || "/-_~".contains(letter))
-            || (part.starts_with('.') && part[1..].starts_with(char::is_alphanumeric));
-        replaced += if goes_on { path } else { by };
-        replaced += part;
+    let is_of_path = |letter: char| letter.is_alphanumeric() || "/-_~".contains(letter);
+    let (mut replaced, mut from) = (String::new(), 0);
+    for (at, _) in text.match_indices(path) {
+        let (before, after) = (&text[..at], &text[at + path.len()..]);
+        let goes_on = after.starts_with(is_of_path)
+            || (after.starts_with('.') && after[1..].starts_with(char::is_alphanumeric));
+        let is_whole = !goes_on && !before.ends_with(|letter| is_of_path(letter) || letter == '.');
+        replaced += &text[from..at];
+        replaced += if is_whole { by } else { path };
+        from = at + path.len();
     }
-    replaced
+    replaced + &text[from..]
 }
 
 /// Prints a result, with colours if standard output is a terminal.
@@ -117,7 +127,9 @@ pub fn usage(error: &clap::Error) -> ExitCode {
         } else {
             write(io::stderr().lock(), &escape::lines(&text))
         };
-        error_as_json(code, text.lines().next().unwrap_or_default().trim_start_matches("error: "));
+        // Without the usage and the hint.
+        let what: Vec<&str> = text.lines().take_while(|line| !line.is_empty()).map(str::trim).collect();
+        error_as_json(code, what.join(" ").trim_start_matches("error: "));
         return ExitCode::from(code);
     }
     printed(enough_read(error.print().and_then(|()| io::stdout().flush())), code)
@@ -193,5 +205,6 @@ mod tests {
         let replaced = "b.lock: in use; /a/b.lock.new, /a/b.lock-2 and (b.lock). See b.lock.";
         assert_eq!(replace_path(text, "/a/b.lock", "b.lock"), replaced);
         assert_eq!(replace_path("nothing", "/a", "b"), "nothing");
+        assert_eq!(replace_path("/run/a/a: gone", "/a", "a"), "/run/a/a: gone");
     }
 }

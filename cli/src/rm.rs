@@ -1,6 +1,6 @@
 //! `turnlock rm`: deletes a lock file that is not in use.
 
-use super::{escape, exit, file, print};
+use super::{escape, exit, failed::FileError, file, print};
 use std::{path::PathBuf, process::ExitCode};
 use turnlock::{Error, LockFile};
 
@@ -40,12 +40,13 @@ pub struct Rm {
 #[derive(serde::Serialize)]
 struct Done {
     deleted: Vec<String>,
+    errors: Vec<FileError>,
 }
 
 impl Rm {
     /// Runs it.
     pub fn run(&self) -> ExitCode {
-        let (mut deleted, mut failed) = (Vec::new(), None);
+        let (mut deleted, mut errors, mut failed) = (Vec::new(), Vec::new(), None);
         for path in &self.files {
             let removed = match file::descriptor(path) {
                 true => Err(Error::InvalidArgument(format!(
@@ -59,7 +60,8 @@ impl Rm {
                 Err(Error::NotFound { .. }) if self.force => {}
                 Err(error) => {
                     failed.get_or_insert(exit::code(&error));
-                    print::fail(exit::code(&error), &error);
+                    print::complain(&error);
+                    errors.push(FileError::new(path, &error));
                 }
             }
         }
@@ -67,7 +69,7 @@ impl Rm {
             deleted.iter().map(|path| format!("{} is deleted\n", escape::text(path))).collect();
         let code = failed.unwrap_or(0);
         match self.json {
-            true => print::json_and_end(&Done { deleted }, code),
+            true => print::json_and_end(&Done { deleted, errors }, code),
             false => print::and_end(&words, code),
         }
     }

@@ -16,21 +16,42 @@ struct Wait<'a> {
     behind: usize,
 }
 
+/// A wait, by what is the same at another look if none of it has moved on: the lock, who waits, for whom, and the fencing token of
+/// that one, if it holds the lock.
+type Seen = (String, usize, usize, Option<u64>);
+
+impl Wait<'_> {
+    fn seen(&self) -> Seen {
+        let holder = self.lock.holders.iter().find(|holder| holder.participant.slot == self.behind);
+        let token = holder.map(|holder| holder.fencing_token);
+        (self.lock.name.clone(), self.waiter.slot, self.behind, token)
+    }
+}
+
 /// Returns a finding for each circle of participants that wait for one another. A slot is a thread, as a rule, which holds and
-/// waits by it.
-pub fn findings(status: &FileStatus) -> Vec<Finding> {
+/// waits by it. `again` looks once more: one look reads the locks one after another, and may see a circle of what was never at one
+/// moment.
+pub fn findings(status: &FileStatus, again: impl FnOnce() -> Option<FileStatus>) -> Vec<Finding> {
+    let circles = circles(status);
+    if circles.is_empty() {
+        return Vec::new();
+    }
+    let Some(later) = again() else { return Vec::new() };
+    let still: Vec<Vec<Seen>> = self::circles(&later).iter().map(|circle| seen(circle)).collect();
+    circles.iter().filter(|circle| still.contains(&seen(circle))).map(|circle| finding(circle)).collect()
+}
+
+fn seen(circle: &[Wait]) -> Vec<Seen> {
+    circle.iter().map(Wait::seen).collect()
+}
+
+fn circles(status: &FileStatus) -> Vec<Vec<Wait<'_>>> {
     let mut waits: BTreeMap<usize, Vec<Wait>> = BTreeMap::new();
     for wait in status.locks.iter().flat_map(waits_at) {
         waits.entry(wait.waiter.slot).or_default().push(wait);
     }
-    let mut found = Vec::new();
     // Each circle once: from the lowest slot in it, through higher ones only.
-    for first in waits.keys() {
-        if let Some(circle) = circle(&waits, *first, *first, &mut vec![*first]) {
-            found.push(finding(&circle));
-        }
-    }
-    found
+    waits.keys().filter_map(|first| circle(&waits, *first, *first, &mut vec![*first])).collect()
 }
 
 /// Permits are left out: one that waits for some waits for whichever holder gives back first.
@@ -79,7 +100,9 @@ fn finding(circle: &[Wait]) -> Finding {
         format!("{who} waits for {:?}", escape::text(&wait.lock.name))
     });
     let each: Vec<String> = each.collect();
-    let pids: Vec<String> = circle.iter().map(|wait| wait.waiter.pid.to_string()).collect();
+    // The pid of another PID namespace would be another process's here.
+    let own = circle.iter().map(|wait| wait.waiter).find(|waiter| waiter.same_pid_namespace);
+    let how = own.map(|waiter| format!(" (kill {})", waiter.pid)).unwrap_or_default();
     Finding::problem(
         "deadlock",
         format!(
@@ -87,8 +110,7 @@ fn finding(circle: &[Wait]) -> Finding {
             each.join("; ")
         ),
         format!(
-            "end one of them (kill {}); in the programs, take the locks in the same order everywhere, or with a time limit",
-            pids.first().map_or("PID", String::as_str)
+            "end one of them{how}; in the programs, take the locks in the same order everywhere, or with a time limit"
         ),
     )
 }

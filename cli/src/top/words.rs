@@ -47,7 +47,11 @@ pub fn held_by(lock: &LockStatus, columns: usize) -> Span<'static> {
             Span::styled(who_behind(STOPPED, &holder.participant), BAD)
         }
         ([holder], None, _) => match describe::claim(&holder.claim) {
-            Some(claim) => Span::raw(format!("{}, {claim}", who_in(&holder.participant, columns))),
+            Some(claim) => {
+                let claim = format!(", {claim}");
+                let columns = columns.saturating_sub(claim.chars().count());
+                Span::raw(format!("{}{claim}", who_in(&holder.participant, columns)))
+            }
             None => Span::raw(who_in(&holder.participant, columns)),
         },
         (holders, None, _) => Span::raw(format!("{} inside", holders.len())),

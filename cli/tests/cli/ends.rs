@@ -35,6 +35,15 @@ fn a_wait_that_a_signal_ends_leaves_nothing_in_the_queue() {
     assert_eq!(told(&fixture), "0");
 }
 
+/// An alarm that was set before turnlock was started is for turnlock alone.
+#[test]
+fn an_alarm_ends_the_command() {
+    let fixture = Fixture::new();
+    let script = "python3 -c 'import os, signal, sys; signal.alarm(1); os.execvp(sys.argv[1], sys.argv[1:])' \
+                  turnlock run \"$F\" sleep 60; echo $?";
+    assert_eq!(text(&fixture.script(script)).trim(), "142");
+}
+
 #[test]
 fn a_command_that_is_asked_to_end_is_no_dead_owner_unless_the_lock_wants_to_be_told() {
     for (policy, tells) in [("release", "0"), ("inform", "1")] {

@@ -91,7 +91,10 @@ fn rm_refuses_what_is_used_and_what_is_no_lock_file() {
     assert!(!fixture.file.exists());
     assert_eq!(fixture.turnlock("rm", &[]).status.code(), Some(66));
     let forced = fixture.turnlock("rm", &["--force", "--json"]);
-    assert_eq!((forced.status.code(), json(&forced)), (Some(0), serde_json::json!({"deleted": []})));
+    assert_eq!(
+        (forced.status.code(), json(&forced)),
+        (Some(0), serde_json::json!({"deleted": [], "errors": []}))
+    );
 
     std::fs::write(&fixture.file, "precious").unwrap();
     let other = fixture.turnlock("rm", &["--force"]);
