@@ -76,6 +76,8 @@ case_of() { # case_of NAME SECONDS COMMAND...
         failed=$((failed + 1))
         [ "$status" != 124 ] || echo "$name: not over after $limit s; it stood here:"
         echo "$name: FAILED with status $status"
+        # Of many tests, what those say that failed; they may be far from the end.
+        grep -E -A 30 '^ *(not ok|--- FAIL)' "$case_log" | head -n 80 | sed 's/^/    /' || true
         tail -n 40 "$case_log" | sed 's/^/    /'
     fi
 }

@@ -10,7 +10,7 @@ const examples = path.join(__dirname, '../examples');
 
 function run(command, ...args) {
   return new Promise((resolve) => {
-    const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'], timeout: 30_000 });
+    const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'], timeout: 120_000 });
     let said = '';
     for (const stream of [child.stdout, child.stderr]) stream.on('data', (data) => (said += data));
     child.on('close', (status) => resolve({ status, said }));

@@ -21,7 +21,7 @@ function newFile(t, options) {
 
 // Runs a script in another process, with the path of the lock file as its argument.
 function inChild(script, ...args) {
-  return spawnSync(process.execPath, ['-e', script, ...args], { encoding: 'utf8', timeout: 20_000, cwd: __dirname });
+  return spawnSync(process.execPath, ['-e', script, ...args], { encoding: 'utf8', timeout: 120_000, cwd: __dirname });
 }
 
 // Another process takes the lock and is killed inside.
