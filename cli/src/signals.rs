@@ -30,7 +30,7 @@ use turnlock::Participant;
 const ASK_FOR_AN_END: [i32; 7] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGALRM];
 /// Those that are passed on to a command besides. Until there is one, they do what they always do.
 const PASSED_ON_TOO: [i32; 3] = [SIGWINCH, SIGTSTP, SIGCONT];
-/// What the terminal sends (Ctrl-C, Ctrl-\\, Ctrl-Z, another size), the kernel sends to the whole foreground group: the command too.
+/// What the terminal sends (Ctrl-C, Ctrl-\, Ctrl-Z, another size), the kernel sends to the whole foreground group: the command too.
 /// Other signals of the kernel (an alarm, a hangup) may be for this process alone.
 const TO_THE_GROUP: [i32; 4] = [SIGINT, SIGQUIT, SIGTSTP, SIGWINCH];
 /// A command that one of these ended was asked to, by a terminal, by another process, or by a reader that had enough.
