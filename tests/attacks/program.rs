@@ -1,20 +1,18 @@
 //! Compiles a C program of this folder and runs it: with a limit, since a test must not hang.
 
 use std::{
-    io::{BufRead, BufReader, Read},
+    fs::{self, File},
     os::unix::process::CommandExt,
     path::{Path, PathBuf},
     process::{Child, Command, ExitStatus, Stdio},
-    sync::{Mutex, PoisonError, mpsc},
-    thread,
-    time::{Duration, Instant},
+    sync::{Mutex, PoisonError},
 };
-use support::built::libraries;
+use support::{built::libraries, limit};
 
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 
-/// How long a program may take that usually takes a few seconds.
-const LIMIT: Duration = Duration::from_secs(200);
+/// How many seconds a program may take that usually takes a few.
+const LIMIT: u64 = 200;
 
 /// How much of what a hanging program said its report has.
 const LAST_LINES: usize = 12;
@@ -88,6 +86,10 @@ impl Program {
         // One at a time: what two of them do to each other on few cores is not what they are about.
         static ALONE: Mutex<()> = Mutex::new(());
         let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+        // Into files, which have everything as soon as it was written; what reads a pipe may come late on a busy machine, and
+        // another process may keep its end away.
+        let printed = |name| self.folder.path().join(name);
+        let (stdout, stderr) = (printed("stdout"), printed("stderr"));
         let mut process = Command::new(self.folder.path().join(self.name))
             .arg(self.lock_file())
             .args(arguments)
@@ -95,29 +97,20 @@ impl Program {
             .env("RUST_BACKTRACE", "0")
             .envs(environment.iter().copied())
             .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
+            .stdout(File::create(&stdout).unwrap())
+            .stderr(File::create(&stderr).unwrap())
             .process_group(0)
             .spawn()
             .unwrap();
-        let said = listen(process.stdout.take().unwrap());
-        let was_at = listen(process.stderr.take().unwrap());
-        let began = Instant::now();
-        let ended = loop {
-            if let Some(status) = process.try_wait().unwrap() {
-                break Some(status);
-            }
-            if began.elapsed() > LIMIT {
-                break None;
-            }
-            thread::sleep(Duration::from_millis(2));
-        };
+        let ended = limit::within(limit::seconds(LIMIT), || process.try_wait().unwrap());
         let threads = if ended.is_none() { threads_of(&process) } else { String::new() };
         // SAFETY: the group that was made for this process, which its parent (this process) has not started another
-        // one in; there may be nobody left in it.
+        // one in; it may be empty.
         unsafe { libc::kill(-(process.id() as i32), libc::SIGKILL) };
         let status = ended.unwrap_or_else(|| process.wait().unwrap());
-        let (said, was_at) = (said.lines().join("\n"), was_at.lines());
+        let read = |path| String::from_utf8_lossy(&fs::read(path).unwrap()).trim_end().to_owned();
+        let (said, was_at) = (read(stdout), read(stderr));
+        let was_at: Vec<&str> = was_at.lines().collect();
         let was_at = was_at[was_at.len().saturating_sub(LAST_LINES)..].join("\n");
         Run { status, hangs: ended.is_none(), said, was_at, threads }
     }
@@ -136,32 +129,12 @@ impl std::fmt::Display for Run {
     fn fmt(&self, to: &mut std::fmt::Formatter) -> std::fmt::Result {
         let Self { status, said, was_at, threads, .. } = self;
         if self.hangs {
-            writeln!(to, "HANG: not over after {LIMIT:?}; its threads:\n{threads}")?;
+            writeln!(to, "HANG: not over after {:?}; its threads:\n{threads}", limit::seconds(LIMIT))?;
         } else {
             writeln!(to, "{status}")?;
         }
         writeln!(to, "it said: {}", if said.is_empty() { "nothing" } else { said })?;
         write!(to, "it was\n{was_at}")
-    }
-}
-
-/// Hears what is said there.
-struct Listener(mpsc::Receiver<String>);
-
-fn listen(from: impl Read + Send + 'static) -> Listener {
-    let (say, lines) = mpsc::channel();
-    thread::spawn(move || {
-        for line in BufReader::new(from).lines().map_while(Result::ok) {
-            let _ = say.send(line);
-        }
-    });
-    Listener(lines)
-}
-
-impl Listener {
-    /// What was said by one that has ended. Not until the end of the pipe: somebody whom it left behind may have that.
-    fn lines(self) -> Vec<String> {
-        std::iter::from_fn(|| self.0.recv_timeout(Duration::from_millis(200)).ok()).collect()
     }
 }
 

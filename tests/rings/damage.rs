@@ -9,6 +9,7 @@ use std::{
 use support::{
     Dice, NoHang, Place, elsewhere,
     format::{Format, peek_u64, poke_u32, poke_u64},
+    limit,
 };
 use turnlock::{Error, LockFile, RingAlgorithm, inspect};
 
@@ -95,7 +96,7 @@ fn until_turns(turns: &AtomicU64, enough: u64, place: &Place, algorithm: RingAlg
     let began = std::time::Instant::now();
     while turns.load(Relaxed) < enough {
         assert!(
-            began.elapsed() < Duration::from_secs(10),
+            began.elapsed() < limit::of_processes(),
             "{algorithm:?}: no turns: {:#?}",
             inspect::snapshot(place.lock_file()).unwrap().locks[0]
         );

@@ -91,7 +91,7 @@ impl Fixture {
 
     /// Waits until `status` shows what is wanted.
     fn until(&self, wanted: impl Fn(&serde_json::Value) -> bool) -> serde_json::Value {
-        let deadline = Instant::now() + Duration::from_secs(20);
+        let deadline = Instant::now() + limit::of_processes();
         loop {
             let status = self.status();
             if wanted(&status) {

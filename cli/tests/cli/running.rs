@@ -36,7 +36,7 @@ fn state(pid: u32) -> char {
 
 #[track_caller]
 fn until(what: &str, wanted: impl Fn() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(20);
+    let deadline = Instant::now() + limit::of_processes();
     while !wanted() {
         assert!(Instant::now() < deadline, "{what}");
         std::thread::sleep(Duration::from_millis(5));
