@@ -14,7 +14,7 @@ use signal_hook::{
         Handle, SignalsInfo,
         exfiltrator::origin::{Origin, WithOrigin},
     },
-    low_level::{emulate_default_handler, siginfo::Cause},
+    low_level::{emulate_default_handler, raise, siginfo::Cause},
 };
 use std::{
     io,
@@ -62,7 +62,13 @@ struct Seen {
     early: Vec<Origin>,
     /// All that ever came, each as bit `number - 1`.
     all: u64,
+    /// [`STARTED`] has come: what comes now and is for the whole group, the command has been sent too.
+    has_started: bool,
 }
+
+/// What this process sends itself when its command has been started, so that the thread that listens, which may be late, knows
+/// what came before. Nothing else comes of it.
+const STARTED: i32 = SIGCHLD;
 
 /// How a command ended.
 pub struct Ended {
@@ -95,10 +101,17 @@ impl Signals {
         let thread = std::thread::Builder::new().spawn({
             let (handle, seen) = (handle.clone(), seen.clone());
             move || {
+                let this = std::process::id();
+                let is_ours = |origin: &Origin| origin.process.is_some_and(|from| from.pid as u32 == this);
                 while !handle.is_closed() {
-                    let arrived: Vec<Origin> =
-                        signals.wait().filter(|origin| origin.signal != SIGCHLD).collect();
+                    let arrived: Vec<Origin> = signals.wait().collect();
+                    let (ends, arrived): (Vec<_>, Vec<_>) =
+                        arrived.into_iter().partition(|origin| origin.signal == SIGCHLD);
+                    // What comes together counts as before the mark.
                     take(&seen, arrived);
+                    if ends.iter().any(is_ours) {
+                        locked(&seen).has_started = true;
+                    }
                 }
             }
         })?;
@@ -125,22 +138,30 @@ impl Signals {
     }
 
     /// Runs the command to its end, passing signals on to it. An error: it could not be started.
+    ///
+    /// The command is sent every signal that the group is sent: at least once. In the moment in which it is started that may be
+    /// twice, for only the kernel knows which of the two came first.
     pub fn run(&self, command: &mut Command) -> io::Result<Ended> {
         for signal in PASSED_ON_TOO {
             if self.ignored & (1 << (signal - 1)) == 0 {
                 self.handle.add_signal(signal)?;
             }
         }
+        self.handle.add_signal(STARTED)?;
         let child = Arc::new(SharedChild::spawn(command)?);
         let early = {
             let mut seen = locked(&self.seen);
             seen.child = Some(child.clone());
             std::mem::take(&mut seen.early)
         };
-        // The command was not there yet to get them too.
         pass_on(&early, &child, |_| true);
+        // An error: then the command gets twice what the group is sent, rather than not at all.
+        let _ = raise(STARTED);
         let status = child.wait();
-        locked(&self.seen).child = None;
+        {
+            let mut seen = locked(&self.seen);
+            (seen.child, seen.has_started) = (None, false);
+        }
         let by_it = matches!(&status, Ok(status) if status.signal() == Some(INTERRUPT));
         Ok(Ended { status, by_interrupt: by_it && self.was_sent(INTERRUPT) })
     }
@@ -175,7 +196,7 @@ pub fn end_by(signal: i32) -> ! {
 }
 
 fn take(seen: &Mutex<Seen>, arrived: Vec<Origin>) {
-    let child = {
+    let (child, has_started) = {
         let mut seen = locked(seen);
         arrived.iter().for_each(|origin| seen.all |= 1 << (origin.signal - 1));
         if seen.child.is_none() {
@@ -186,11 +207,13 @@ fn take(seen: &Mutex<Seen>, arrived: Vec<Origin>) {
             }
             seen.early.extend(arrived.iter().cloned());
         }
-        seen.child.clone()
+        (seen.child.clone(), seen.has_started)
     };
     if let Some(child) = child {
         pass_on(&arrived, &child, |origin| {
-            !(matches!(origin.cause, Cause::Kernel) && TO_THE_GROUP.contains(&origin.signal))
+            let is_to_the_group =
+                matches!(origin.cause, Cause::Kernel) && TO_THE_GROUP.contains(&origin.signal);
+            !(has_started && is_to_the_group)
         });
     }
 }

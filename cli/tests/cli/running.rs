@@ -91,31 +91,60 @@ fn where_no_shell_could_continue_it_a_stop_stops_nobody() {
     assert_eq!(holder.wait().unwrap().code(), Some(128 + 15));
 }
 
+/// A command on a terminal. Ended whatever happens: with its terminal go those who are stopped in it.
+struct Terminal(Child);
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+impl Terminal {
+    /// Runs it in `folder`; $TURNLOCK is the command under test. None: there is no script(1) here.
+    fn of(folder: &std::path::Path, command: &str) -> Option<Self> {
+        if !Command::new("script").arg("--version").output().is_ok_and(|output| output.status.success()) {
+            println!("left out: script(1) is not installed");
+            return None;
+        }
+        let terminal = Command::new("script")
+            .args(["-qec", command, "/dev/null"])
+            .current_dir(folder)
+            .env("TURNLOCK", env!("CARGO_BIN_EXE_turnlock"))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        Some(Self(terminal))
+    }
+}
+
+/// Ctrl-C and Ctrl-Z go to whoever is in the foreground at that moment: turnlock alone, or its command too.
+#[test]
+fn a_key_that_is_pressed_while_run_starts_its_command_reaches_that_too() {
+    let fixture = Fixture::new();
+    let folder = fixture.file.parent().unwrap();
+    for round in 0..60 {
+        let _ = std::fs::remove_file(&fixture.file);
+        let Some(mut terminal) = Terminal::of(folder, "exec \"$TURNLOCK\" run test.lock sleep 1000") else {
+            return;
+        };
+        while !fixture.file.exists() {
+            std::thread::yield_now();
+        }
+        std::thread::sleep(Duration::from_micros(100 * round));
+        let mut keys = terminal.0.stdin.take().unwrap();
+        std::io::Write::write_all(&mut keys, b"\x03").unwrap();
+        limit::end_of(&mut terminal.0, &format!("round {round}: what Ctrl-C was pressed at"));
+    }
+}
+
 #[test]
 fn ctrl_z_and_fg_work_in_a_shell_on_a_terminal() {
     let fixture = Fixture::new();
     let folder = fixture.file.parent().unwrap();
-    if !Command::new("script").arg("--version").output().is_ok_and(|output| output.status.success()) {
-        println!("left out: script(1) is not installed");
-        return;
-    }
-    /// Ended whatever happens: with its terminal go those who are stopped in it.
-    struct Terminal(Child);
-    impl Drop for Terminal {
-        fn drop(&mut self) {
-            let _ = self.0.kill();
-            let _ = self.0.wait();
-        }
-    }
-    let terminal = Command::new("script")
-        .args(["-qec", "bash --norc --noprofile -i", "/dev/null"])
-        .current_dir(folder)
-        .env("TURNLOCK", env!("CARGO_BIN_EXE_turnlock"))
-        .stdin(Stdio::piped())
-        .stdout(Stdio::null())
-        .spawn()
-        .unwrap();
-    let mut terminal = Terminal(terminal);
+    let Some(mut terminal) = Terminal::of(folder, "bash --norc --noprofile -i") else { return };
     let mut keys = terminal.0.stdin.take().unwrap();
     let mut press = |text: &str| std::io::Write::write_all(&mut keys, text.as_bytes()).unwrap();
     press("\"$TURNLOCK\" run test.lock cat > typed\n");
