@@ -13,7 +13,7 @@ use turnlock_core::sync::Ordering::Relaxed;
 
 /// A free lock by messages is had once the others have answered, and a call that has little time or none may wait for that;
 /// but not for one that is inside.
-const ANSWERS: Duration = Duration::from_secs(1);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Waits for the turn as long as `limit` says. Returns the fencing token that came with it, if one travels with it.
 ///
@@ -64,8 +64,8 @@ struct Call<'a, S: Site> {
 impl<S: Site> Call<'_, S> {
     fn wait_for_the_turn(&mut self) -> Result<()> {
         let span = match self.limit {
-            Limit::Never => Limit::For(ANSWERS),
-            Limit::For(limit) => Limit::For(limit.max(ANSWERS)),
+            Limit::Never => Limit::For(ANSWER_TIMEOUT),
+            Limit::For(limit) => Limit::For(limit.max(ANSWER_TIMEOUT)),
             Limit::Forever => Limit::Forever,
         };
         let mut waiter = self.site.waiter(span, 0, self.limit != Limit::Never);
@@ -77,10 +77,10 @@ impl<S: Site> Call<'_, S> {
                 return Err(self.limit.passed());
             }
             let seen = Blocker { slot: self.site.me(), seen: 0, ahead: 1 };
-            match waiter.wait(&seen, || self.nothing_came()) {
+            match waiter.wait(&seen, || self.has_no_news()) {
                 Outcome::LookAgain | Outcome::BackOff => {}
                 Outcome::CheckAlive => {
-                    self.look_around(&mut waiter)?;
+                    self.check_peers(&mut waiter)?;
                     self.membership.with_endpoint(|endpoint| endpoint.ask_again());
                 }
                 // It may have come at the last moment.
@@ -102,7 +102,7 @@ impl<S: Site> Call<'_, S> {
         went.unwrap_or_else(|| Err(self.file.removed()))
     }
 
-    fn nothing_came(&self) -> bool {
+    fn has_no_news(&self) -> bool {
         !self.membership.with_endpoint(|endpoint| endpoint.has_news()).unwrap_or(true)
     }
 
@@ -127,7 +127,7 @@ impl<S: Site> Call<'_, S> {
     }
 
     /// Checks one that is inside, and one of all the others in turn: a dead one is reaped, and its peers are told.
-    fn look_around(&mut self, waiter: &mut impl Waiter) -> Result<()> {
+    fn check_peers(&mut self, waiter: &mut impl Waiter) -> Result<()> {
         let (lock, me) = (self.site.lock(), self.site.me());
         let view = self.file.view();
         let members = view.slots_bound().min(view.geometry().mail_participants() as usize);

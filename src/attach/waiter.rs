@@ -17,13 +17,13 @@ use turnlock_core::wait::{self, Surroundings};
 /// One wait in a mapped file.
 pub struct FileWaiter<'a, F: FileClaims> {
     waiter: wait::Waiter<'a, Linux, Cell>,
-    around: Around<'a, F>,
+    around: FileSurroundings<'a, F>,
     /// Whether it is the wait of an acquisition that is no try: those are counted when they fail.
     is_counted: bool,
 }
 
 /// The participant that waits, and the lock.
-struct Around<'a, F: FileClaims> {
+struct FileSurroundings<'a, F: FileClaims> {
     attachment: &'a Attachment,
     lock: FileLock<'a, F>,
     /// Whether the slot's record says that it cannot check others.
@@ -37,11 +37,11 @@ impl<'a, F: FileClaims> FileWaiter<'a, F> {
         lock: FileLock<'a, F>,
         is_counted: bool,
     ) -> Self {
-        Self { waiter, around: Around { attachment, lock, cannot_probe: false }, is_counted }
+        Self { waiter, around: FileSurroundings { attachment, lock, cannot_probe: false }, is_counted }
     }
 }
 
-impl<F: FileClaims> Around<'_, F> {
+impl<F: FileClaims> FileSurroundings<'_, F> {
     fn record_cannot_probe(&mut self, cannot_probe: bool) {
         if cannot_probe != self.cannot_probe && self.attachment.is_ours() {
             self.cannot_probe = cannot_probe;
@@ -51,7 +51,7 @@ impl<F: FileClaims> Around<'_, F> {
     }
 }
 
-impl<'a, F: FileClaims> Surroundings for Around<'a, F> {
+impl<'a, F: FileClaims> Surroundings for FileSurroundings<'a, F> {
     type Lock = FileLock<'a, F>;
 
     fn lock(&self) -> &FileLock<'a, F> {
@@ -65,7 +65,7 @@ impl<'a, F: FileClaims> Surroundings for Around<'a, F> {
 
     /// Returns whether the slot claims more than there is by now.
     fn is_in_vain(&self) -> bool {
-        let claims = self.lock.queue().1;
+        let claims = self.lock.queue().claims;
         claims.shortage(claims.read(self.attachment.slot)).is_some()
     }
 
@@ -109,12 +109,12 @@ impl<F: FileClaims> Waiter for FileWaiter<'_, F> {
         self.waiter.queue_for_good();
     }
 
-    fn wait(&mut self, blocker: &Blocker, unchanged: impl Fn() -> bool) -> Outcome {
-        self.waiter.wait(unchanged, self.around.lock.spot(blocker.slot), blocker)
+    fn wait(&mut self, blocker: &Blocker, must_wait: impl Fn() -> bool) -> Outcome {
+        self.waiter.wait(must_wait, self.around.lock.spot(blocker.slot), blocker)
     }
 
-    fn back_off(&mut self, unchanged: impl Fn() -> bool) -> Outcome {
-        wait::back_off(&mut self.waiter, &mut self.around, unchanged)
+    fn back_off(&mut self, must_wait: impl Fn() -> bool) -> Outcome {
+        wait::back_off(&mut self.waiter, &mut self.around, must_wait)
     }
 
     fn was_parked(&self) -> bool {

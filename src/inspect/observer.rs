@@ -188,7 +188,7 @@ impl<'a> Observer<'a> {
     fn look_at(&self, named: &Named) -> Result<(LockStatus, bool)> {
         let claims = Claimed::of(named.kind.unwrap_or(Kind::Mutex), named.generation);
         let lock = FileLock::claimed(self.view, named.region, claims);
-        let claim_of = |slot: usize| shown(claims.relation, lock.queue().1.read(slot));
+        let claim_of = |slot: usize| shown(claims.relation, lock.queue().claims.read(slot));
         let rule = named.rule();
         let ring = |rule| Ring { rule, machines: lock.machines() };
         let participant = |slot: usize| self.participant(slot, &self.view.slots()[slot]);
@@ -301,7 +301,7 @@ impl<'a> Observer<'a> {
             },
             biased_to_readers: claims.relation == Relation::Modes && lock.shared_bias().is_unrevoked(),
             by_messages: by_messages(self.view, named.region),
-            permits: (claims.relation == Relation::Permits).then(|| lock.queue().1.permits()),
+            permits: (claims.relation == Relation::Permits).then(|| lock.queue().claims.permits()),
             dead_parts,
             counters: counters(lock.lock.words),
             holders,

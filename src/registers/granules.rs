@@ -30,7 +30,7 @@ impl<'a> FileLock<'a, Claimed> {
     /// Has all waiters for permits look again: there are more, or fewer than some of them want. After a full fence.
     pub fn unpark_resized(&self) {
         let parked = |slot: &usize| self.lock.cells[*slot].parked.load(Relaxed) != 0;
-        (0..self.queue().0.bound()).filter(parked).for_each(|slot| {
+        (0..self.queue().registers.bound()).filter(parked).for_each(|slot| {
             self.spot(slot).unpark_all::<Linux>();
         });
         self.standby().unpark_all::<Linux>();
@@ -77,7 +77,7 @@ impl<'a, F: FileClaims> FileLock<'a, F> {
     pub(super) fn unpark_first_waiter(&self) {
         let queue = self.queue();
         let (mut first, mut before) = (None, None);
-        queue.0.all(|slot| {
+        queue.registers.all(|slot| {
             if let Place::Numbered(number) = queue.place(slot)
                 && self.held(slot).load(Relaxed) == 0
             {
@@ -86,7 +86,7 @@ impl<'a, F: FileClaims> FileLock<'a, F> {
             true
         });
         let Some(first) = first else { return };
-        queue.0.all(|slot| {
+        queue.registers.all(|slot| {
             if let Place::Numbered(number) = queue.place(slot)
                 && (number, slot) < first
             {

@@ -237,7 +237,7 @@ impl<'a, F: FileClaims> Lock for FileLock<'a, F> {
     #[inline]
     fn queue(&self) -> Bakery<Line<'a>, F::In<'a>> {
         let line = Line { words: self.lock.numbers, bound: &self.lock.header.slots_in_use };
-        Bakery(line, self.claims.over(self.lock))
+        Bakery { registers: line, claims: self.claims.over(self.lock) }
     }
 
     #[inline]
@@ -301,7 +301,7 @@ impl<'a, F: FileClaims> Lock for FileLock<'a, F> {
     }
 
     fn record_death(&self, slot: usize, token: u64) -> bool {
-        let claims = self.queue().1;
+        let claims = self.queue().claims;
         let claim = claims.read(slot);
         let (hold_class, is_ordinary) = (claims.hold_class(claim), self.is_ordinary_end(slot));
         let event = if is_ordinary { Event::Released } else { Event::Died };

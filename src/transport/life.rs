@@ -33,7 +33,7 @@ pub fn end_life(mail: &MailView, participant: usize, call: impl Fn(usize)) {
         if let Some(record) = record_of(mail, token_sent(sends_to)).filter(|_| !is_sent) {
             // Back to us, and lost with us below. If we die after this exchange, the one that repeats it finds the record
             // changed, and changes nothing more.
-            record.moves(them, at);
+            record.move_token(them, at);
         }
         // Release: the record is as it should be. Partner: the acquire above, of the one that repeats this after our death.
         peer_record.sends_to.store(0, Release);
@@ -46,7 +46,7 @@ pub fn end_life(mail: &MailView, participant: usize, call: impl Fn(usize)) {
     // Partner: the fence in `put_token`. If ours comes first, the sender sees that the life is over, and clears the record; if
     // theirs does, we see below that the record names this life.
     full_fence();
-    let had_tokens = records(mail).map(|record| record.is_lost(at));
+    let had_tokens = records(mail).map(|record| record.mark_lost(at));
     // Or the one that ended it before us died before it had told them.
     let is_untold = peer_record.standing.load(Relaxed) != 0;
     if was_present || is_untold || had_tokens.contains(&true) {

@@ -270,7 +270,7 @@ impl<P: Place> Mailboxes<P> {
         peer_record.sends_at.store(ring(&mail, us.participant, to).count(), Relaxed);
         // Release. Partner: the acquire in `end_life`, which then sees `sends_at`.
         peer_record.sends_to.store(sends_to(them, token), Release);
-        if record.moves(us, them) {
+        if record.move_token(us, them) {
             trace::at(Step::TokenMoves);
             self.put(to, bytes);
             trace::at(Step::TokenSent);
@@ -280,7 +280,7 @@ impl<P: Place> Mailboxes<P> {
             // Partner: the fence in `end_life`. If ours comes first, it sees that they have the token, and clears the record;
             // if theirs does, we see that their life is over, and clear it. Both may: the second exchange changes nothing.
             full_fence();
-            if mail.peer_records[to].life.load(Acquire) != present(them.life) && record.is_lost(them) {
+            if mail.peer_records[to].life.load(Acquire) != present(them.life) && record.mark_lost(them) {
                 call_all(&mail, us.participant, |peer| self.place.call(peer));
             }
             // Release: all the above is done. Partner: the acquire of `sends_to` in `end_life`.
@@ -322,7 +322,7 @@ impl<M: Carried, P: Place> Transport<M> for Mailboxes<P> {
             // It is down. A token that was to go there is still ours by the record: no other would ever have it.
             if let Some(token) = token {
                 let mail = self.place.mail();
-                record_of(&mail, token).map(|record| record.is_lost(self.at));
+                record_of(&mail, token).map(|record| record.mark_lost(self.at));
                 call_all(&mail, self.at.participant, |peer| self.place.call(peer));
             }
             return Ok(());

@@ -74,12 +74,12 @@ impl Record<'_> {
     }
 
     /// Moves the token from one participant to another. Returns whether it was there.
-    pub fn moves(self, from: At, to: At) -> bool {
+    pub fn move_token(self, from: At, to: At) -> bool {
         self.change(from.word(), to.word())
     }
 
     /// Marks the token that `lost` had as lost. Returns whether it was there.
-    pub fn is_lost(self, lost: At) -> bool {
+    pub fn mark_lost(self, lost: At) -> bool {
         self.change(lost.word(), 0)
     }
 
@@ -126,10 +126,10 @@ mod tests {
         let word = AtomicU64::new(0);
         let (record, [a, b]) = (Record(&word), [0, 1].map(|participant| At { participant, life: 3 }));
         assert!(record.take(a) && !record.take(b));
-        assert!(record.moves(a, b) && !record.moves(a, b) && !record.is_lost(a));
-        assert!(record.is_lost(b) && !record.is_lost(b));
+        assert!(record.move_token(a, b) && !record.move_token(a, b) && !record.mark_lost(a));
+        assert!(record.mark_lost(b) && !record.mark_lost(b));
         assert!(record.take(b) && record.at() == Some(b));
         // Of an earlier life.
-        assert!(!record.is_lost(At { life: 2, ..b }));
+        assert!(!record.mark_lost(At { life: 2, ..b }));
     }
 }

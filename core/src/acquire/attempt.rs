@@ -43,7 +43,7 @@ impl<S: Site> Attempt<S> {
     /// Returns what the claim means for its holder.
     #[inline]
     pub fn hold_class(&self) -> HoldClass {
-        self.site.lock().queue().1.hold_class(self.claim)
+        self.site.lock().queue().claims.hold_class(self.claim)
     }
 
     /// Notes for observers what happens to this participant.
@@ -56,7 +56,7 @@ impl<S: Site> Attempt<S> {
     /// Writes the claim down, before the doorway.
     #[inline]
     pub fn write_claim(&self) {
-        self.site.lock().queue().1.write(self.site.me(), self.claim);
+        self.site.lock().queue().claims.write(self.site.me(), self.claim);
     }
 
     /// Begins an unlock. Returns how the lock is held, and the attempt with the claim by which it is. Another call may
@@ -68,18 +68,18 @@ impl<S: Site> Attempt<S> {
     #[inline]
     pub fn begin_unlock(&self, token: Option<u64>) -> Result<(Self, Holding)> {
         let holding = self.site.local().begin_unlock(token, self.site.is_shared())?;
-        Ok((self.as_claimed(), holding))
+        Ok((self.with_held_claim(), holding))
     }
 
     /// Begins something else that only the holder may do. As [`Attempt::begin_unlock`].
     #[inline]
     pub fn begin_change(&self) -> Result<(Self, Holding)> {
         let holding = self.site.local().begin_change(None, self.site.is_shared())?;
-        Ok((self.as_claimed(), holding))
+        Ok((self.with_held_claim(), holding))
     }
 
     #[inline]
-    fn as_claimed(&self) -> Self {
+    fn with_held_claim(&self) -> Self {
         Self { claim: self.site.claimed(self.claim), ..*self }
     }
 
@@ -111,7 +111,7 @@ impl<S: Site> Attempt<S> {
         lock.queue().is_another_queued(self.site.me(), |slot| {
             lock.held(slot).load(Relaxed) == 0
                 && lock.queue().place(slot) != Place::Idle
-                && !lock.queue().1.is_reserved(slot)
+                && !lock.queue().claims.is_reserved(slot)
         })
     }
 }

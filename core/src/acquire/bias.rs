@@ -18,13 +18,13 @@ use crate::trace::{self, Step};
 /// the bias was in demand: revoked from an owner that used it all the time.
 pub fn take_as_head<S: Site>(attempt: &Attempt<S>, waiter: &mut S::Waiter) -> Result<Progress<bool>> {
     let (site, bias) = (&attempt.site, attempt.site.lock().bias());
-    let other = || bias.owner_other_than(site.me(), Held { lock: site.lock(), next: 0 });
+    let other = || bias.owner_other_than(site.me(), HeldWords { lock: site.lock(), next: 0 });
     let mut revoked: Option<(BiasOwner, bool)> = None;
     loop {
         let before = other();
         // If we have lost our place, we see that in our next entry step; until then nothing here does harm.
         if let Some(owner) = before.filter(|owner| revoked.is_none_or(|(revoked, _)| revoked != *owner)) {
-            let in_demand = is_busy(site.lock().held(owner.slot));
+            let in_demand = is_in_constant_use(site.lock().held(owner.slot));
             if in_demand {
                 if waiter.lets_pass() {
                     return Ok(Progress::BackOff(BlockedBy::Bias(owner)));
@@ -138,24 +138,24 @@ pub fn wait_until_outside<S: Site>(attempt: &Attempt<S>, waiter: &mut S::Waiter,
 
 /// Returns whether the bias owner uses the lock all the time: for a while it is never outside for as long as a microsecond
 /// or two.
-pub fn is_busy(held: &AtomicU64) -> bool {
-    const IDLE: u32 = if cfg!(any(loom, shuttle)) { 1 } else { 32 };
+pub fn is_in_constant_use(held: &AtomicU64) -> bool {
+    const OUTSIDE_FOR: u32 = if cfg!(any(loom, shuttle)) { 1 } else { 32 };
     const LOOKS: u32 = if cfg!(any(loom, shuttle)) { 1 } else { 600 };
     let mut outside = 0;
     (0..LOOKS).all(|_| {
         outside = if held.load(Relaxed) != 0 { 0 } else { outside + 1 };
         spin_hint();
-        outside < IDLE
+        outside < OUTSIDE_FOR
     })
 }
 
 /// The `held` words of all slots.
-struct Held<'a, L> {
+struct HeldWords<'a, L> {
     lock: &'a L,
     next: usize,
 }
 
-impl<'a, L: Lock> Iterator for Held<'a, L> {
+impl<'a, L: Lock> Iterator for HeldWords<'a, L> {
     type Item = &'a AtomicU64;
 
     #[inline]
@@ -171,4 +171,4 @@ impl<'a, L: Lock> Iterator for Held<'a, L> {
     }
 }
 
-impl<L: Lock> ExactSizeIterator for Held<'_, L> {}
+impl<L: Lock> ExactSizeIterator for HeldWords<'_, L> {}

@@ -85,7 +85,7 @@ impl<C: ClaimCell> QueueHead for InCells<'_, C> {
         revocations.forget();
     }
 
-    fn still_blocks<S: Site<Lock: Lock<Claims = Self>>>(
+    fn still_waits_for<S: Site<Lock: Lock<Claims = Self>>>(
         attempt: &Attempt<S>,
         number: u64,
         blocker: usize,
@@ -94,7 +94,7 @@ impl<C: ClaimCell> QueueHead for InCells<'_, C> {
         // Claims may change in place, and of several claims ahead another than the latest may be the one that leaves
         // enough room.
         let queue = attempt.site.lock().queue();
-        queue.1.shortage(attempt.claim).is_none()
+        queue.claims.shortage(attempt.claim).is_none()
             && !queue.is_next(attempt.site.me(), number)
             && (revocations.in_vain || !reservation::may_pass(attempt, blocker))
     }
@@ -110,9 +110,10 @@ impl<C: ClaimCell> QueueHead for InCells<'_, C> {
     /// more of them can pass, and their coming and going leaves it no room.
     fn would_be_passed_for_long<S: Site<Lock: Lock<Claims = Self>>>(attempt: &Attempt<S>) -> bool {
         let queue = attempt.site.lock().queue();
-        let takes_fewer =
-            |slot: usize| queue.place(slot) != Place::Idle && !queue.1.wants_most(queue.1.read(slot));
-        queue.1.wants_most(attempt.claim) && (0..queue.0.bound()).any(takes_fewer)
+        let takes_fewer = |slot: usize| {
+            queue.place(slot) != Place::Idle && !queue.claims.wants_most(queue.claims.read(slot))
+        };
+        queue.claims.wants_most(attempt.claim) && (0..queue.registers.bound()).any(takes_fewer)
     }
 
     fn may_wait<L: Lock<Claims = Self>>(lock: &L, slot: usize) -> bool {
@@ -122,10 +123,10 @@ impl<C: ClaimCell> QueueHead for InCells<'_, C> {
     fn is_kept_waiting<L: Lock<Claims = Self>>(lock: &L, first: usize, me: Option<usize>) -> bool {
         let is_inside = |slot: usize| Some(slot) != me && lock.held(slot).load(Acquire) != 0;
         let queue = lock.queue();
-        let claim = queue.1.read(first);
-        let insiders = (0..queue.0.bound()).filter(|slot| *slot != first && is_inside(*slot));
-        let taken: u64 = insiders.map(|slot| queue.1.cost(claim, slot)).sum();
-        taken > queue.1.capacity(claim)
+        let claim = queue.claims.read(first);
+        let insiders = (0..queue.registers.bound()).filter(|slot| *slot != first && is_inside(*slot));
+        let taken: u64 = insiders.map(|slot| queue.claims.cost(claim, slot)).sum();
+        taken > queue.claims.capacity(claim)
     }
 
     fn exit<S: Site<Lock: Lock<Claims = Self>>>(attempt: &Attempt<S>) -> bool {
@@ -142,7 +143,7 @@ impl<C: ClaimCell> QueueHead for InCells<'_, C> {
 
     fn leave_retaken<S: Site<Lock: Lock<Claims = Self>>>(attempt: &Attempt<S>) {
         let (lock, me) = (attempt.site.lock(), attempt.site.me());
-        if lock.queue().1.is_reserved(me) {
+        if lock.queue().claims.is_reserved(me) {
             reservation::leave_retaken(attempt);
         } else {
             readers::leave_retaken(attempt);

@@ -47,7 +47,7 @@ where
 
     fn upgrade_and_note(&self, limit: Limit) -> Result<u64> {
         self.note_as(Event::Asked, false, 0);
-        let upgraded = self.upgrade_in_place(limit);
+        let upgraded = self.upgrade_when_alone(limit);
         match &upgraded {
             Ok(token) => self.note_as(Event::Acquired, false, *token),
             Err(error) => self.note_failure(error),
@@ -59,13 +59,13 @@ where
         self.site.note(Happening { event, slot: self.site.me(), shared, token });
     }
 
-    fn upgrade_in_place(&self, limit: Limit) -> Result<u64> {
+    fn upgrade_when_alone(&self, limit: Limit) -> Result<u64> {
         let (site, lock, me) = (&self.site, self.site.lock(), self.site.me());
         let Place::Numbered(number) = lock.queue().place(me) else {
-            let value = lock.queue().0.read_word(me);
+            let value = lock.queue().registers.read_word(me);
             return Err(site.overwritten(Overwritten::Number { slot: me, value }));
         };
-        let claims = lock.queue().1;
+        let claims = lock.queue().claims;
         // An earlier waiter that would have kept it out was passed over, and may wait for us to be outside.
         let mut skipped = Skipped::NONE;
         lock.queue().each_before(me, number, |slot, place| {
@@ -119,7 +119,7 @@ where
             if held.claim.mode == Mode::Exclusive && lock.shared_bias().is_upgraded() {
                 lock.shared_bias().end();
             }
-            lock.queue().1.set_mode(me, mode, held.claim.weight);
+            lock.queue().claims.set_mode(me, mode, held.claim.weight);
             self.site.note_claim(Claim { mode, ..held.claim });
             self.note_as(Event::Acquired, true, holding.token);
             lock.unpark_waiters_of(me);
@@ -147,7 +147,7 @@ where
         }
         let claim = Claim { weight: has - permits, ..held.claim };
         let (lock, me) = (self.site.lock(), self.site.me());
-        lock.queue().1.set_mode(me, claim.mode, claim.weight);
+        lock.queue().claims.set_mode(me, claim.mode, claim.weight);
         self.site.note_claim(claim);
         lock.unpark_waiters_of(me);
         lock.unpark_standby(me, true);

@@ -98,7 +98,7 @@ pub fn pass_over<S: Site>(
 pub fn reap_insiders<S: Site>(attempt: &Attempt<S>, waiter: &mut S::Waiter) -> Result<bool> {
     let (lock, me) = (attempt.site.lock(), attempt.site.me());
     let mut reaped = false;
-    for slot in (0..lock.queue().0.bound()).filter(|slot| *slot != me) {
+    for slot in (0..lock.queue().registers.bound()).filter(|slot| *slot != me) {
         if lock.held(slot).load(Acquire) != 0 {
             reaped |= waiter.check_alive(slot)?;
         }
@@ -114,7 +114,8 @@ pub fn is_kept_waiting<L: Lock>(lock: &L, first: usize, me: Option<usize>) -> bo
 /// Returns whether a participant has a ring's reconfiguration lock. The one that has its turn stands in no queue.
 fn is_another_reconfiguring<L: Lock>(lock: &L) -> bool {
     let queue = lock.queue();
-    (0..queue.0.bound()).any(|slot| lock.held(slot).load(Acquire) != 0 && queue.place(slot) != Place::Idle)
+    (0..queue.registers.bound())
+        .any(|slot| lock.held(slot).load(Acquire) != 0 && queue.place(slot) != Place::Idle)
 }
 
 /// Has those before this participant lose their places that are `lost`, unless they are inside, or on the way in.

@@ -28,7 +28,7 @@ pub fn unlock<L: Lock>(lock: &L, slot: usize) -> bool {
     // Acquire. Partner: the release store in `Ownership::claim_token`.
     let holds = token_in(held.load(Acquire)).is_some();
     if holds {
-        let claims = lock.queue().1;
+        let claims = lock.queue().claims;
         let claim = claims.read(slot);
         match claims.hold_class(claim) {
             HoldClass::Alone => {

@@ -120,7 +120,12 @@ impl QueueHead for Always {
     fn forget_revocations((): &mut ()) {}
 
     #[inline(always)]
-    fn still_blocks<S: Site<Lock: Lock<Claims = Self>>>(_: &Attempt<S>, _: u64, _: usize, (): &()) -> bool {
+    fn still_waits_for<S: Site<Lock: Lock<Claims = Self>>>(
+        _: &Attempt<S>,
+        _: u64,
+        _: usize,
+        (): &(),
+    ) -> bool {
         true
     }
 
@@ -146,7 +151,7 @@ impl QueueHead for Always {
         if lock.bias().owner().is_some() && !lock.bias().is_being_revoked() {
             return is_inside(first);
         }
-        (0..lock.queue().0.bound()).any(is_inside)
+        (0..lock.queue().registers.bound()).any(is_inside)
     }
 
     #[inline]

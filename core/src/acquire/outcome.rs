@@ -58,7 +58,7 @@ pub enum Overdue {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unparked {
     /// No waiter, or one that has just come.
-    Nobody,
+    NoWaiter,
     /// A waiter that slept, and is awake now. Should it give up, it unparks the designated waker.
     Parked,
     /// The successor hint named this slot, which waits awake or did a moment ago; others may have been unparked too. The hint may

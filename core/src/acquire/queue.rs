@@ -211,13 +211,13 @@ impl<'a, S: Site> QueueWait<'a, S> {
                 RevokeOutcome::Some => continue,
                 RevokeOutcome::Busy(blocked_by) => return Ok(Progress::BackOff(blocked_by)),
             }
-            let unchanged = || {
+            let must_wait = || {
                 queue.still_blocks(&blocker)
-                    && HeadOf::<S>::still_blocks(self.attempt, number, blocker.slot, &self.revocations)
+                    && HeadOf::<S>::still_waits_for(self.attempt, number, blocker.slot, &self.revocations)
             };
             let outcome = match self.waiter.limit() {
                 Limit::Never => try_once(&queue, &blocker),
-                _ => self.waiter.wait(&blocker, unchanged),
+                _ => self.waiter.wait(&blocker, must_wait),
             };
             match outcome {
                 Outcome::LookAgain => {}
@@ -232,7 +232,7 @@ impl<'a, S: Site> QueueWait<'a, S> {
                     }
                     // Also when the time is up: a dead blocker must not outlive every caller's limit.
                     let reaped = self.waiter.check_alive(blocker.slot)?;
-                    if outcome == Outcome::TimedOut && unchanged() {
+                    if outcome == Outcome::TimedOut && must_wait() {
                         return Err(self.waiter.limit().passed());
                     }
                     if outcome == Outcome::CheckAlive && !reaped {
@@ -245,7 +245,8 @@ impl<'a, S: Site> QueueWait<'a, S> {
 
     /// Checks that there is as much as the participant wants, also after others have changed how much there is.
     fn check_shortage(&self) -> Result<()> {
-        let Some((wanted, permits)) = self.attempt.site.lock().queue().1.shortage(self.attempt.claim) else {
+        let Some((wanted, permits)) = self.attempt.site.lock().queue().claims.shortage(self.attempt.claim)
+        else {
             return Ok(());
         };
         // Else it is another lock that has so many.
@@ -263,12 +264,12 @@ impl<'a, S: Site> QueueWait<'a, S> {
             BlockedBy::Queue(blocker) => (blocker.slot, false),
             BlockedBy::Bias(owner) => (owner.slot, true),
         };
-        let unchanged = || match blocked_by {
+        let must_wait = || match blocked_by {
             BlockedBy::Queue(blocker) => queue.still_blocks(blocker),
             // It goes in and out all the time: that it is outside at one moment says nothing.
             BlockedBy::Bias(_) => true,
         };
-        match self.waiter.back_off(unchanged) {
+        match self.waiter.back_off(must_wait) {
             Outcome::Cancelled => Err(Error::Cancelled),
             Outcome::Interrupted | Outcome::Forked => Err(Error::Interrupted),
             // Of a bias owner only one that died inside is in the way.
@@ -297,7 +298,7 @@ pub fn leave<S: Site>(attempt: &Attempt<S>) {
     // The designated waker is not woken if a successor is queued: it would back off again. If that successor gives up, it wakes the
     // designated waker itself, in `give_up`.
     let is_free = match unparked {
-        Unparked::Nobody => true,
+        Unparked::NoWaiter => true,
         Unparked::Parked => false,
         Unparked::Awake(successor) => !is_queued(site, successor),
     };
@@ -308,7 +309,7 @@ pub fn leave<S: Site>(attempt: &Attempt<S>) {
 /// behind another blocker may have left its hint where it waited last.
 fn is_queued<S: Site>(site: &S, successor: usize) -> bool {
     let queue = site.lock().queue();
-    successor < queue.0.bound() && queue.place(successor) != Place::Idle
+    successor < queue.registers.bound() && queue.place(successor) != Place::Idle
 }
 
 /// A try that will fail should not disturb the queue: looks first, and reaps the dead.

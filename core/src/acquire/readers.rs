@@ -123,7 +123,7 @@ fn is_before_an_upgrade<S: Site>(attempt: &Attempt<S>, number: u64, skipped: &Sk
 /// Returns whether this participant, which has taken its entry step, may have looked for permits when there were more of them, or
 /// fewer.
 fn has_capacity_changed<S: Site>(attempt: &Attempt<S>) -> bool {
-    let claims = attempt.site.lock().queue().1;
+    let claims = attempt.site.lock().queue().claims;
     // After the barrier of the entry step. Partner: that of the participant that lowered the number of permits. It is
     // told so only when a participant that enters by the old number is inside, or sees the new one.
     claims.has_capacity_changed(attempt.site.me()) || claims.shortage(attempt.claim).is_some()
@@ -132,7 +132,7 @@ fn has_capacity_changed<S: Site>(attempt: &Attempt<S>) -> bool {
 /// Returns whether there are permits enough beside those before it, by the present number.
 fn has_capacity_now<S: Site>(attempt: &Attempt<S>, number: u64, skipped: &Skipped) -> bool {
     let queue = attempt.site.lock().queue();
-    queue.1.shortage(attempt.claim).is_none()
+    queue.claims.shortage(attempt.claim).is_none()
         && matches!(queue.blocker(attempt.site.me(), number, |slot| skipped.has(slot)), Ok(None))
 }
 
@@ -204,7 +204,8 @@ pub fn suspend_bias<S: Site>(attempt: &Attempt<S>, waiter: &mut S::Waiter) {
 
 fn is_another_inside<S: Site>(attempt: &Attempt<S>) -> bool {
     let lock = attempt.site.lock();
-    (0..lock.queue().0.bound()).any(|slot| slot != attempt.site.me() && lock.held(slot).load(Acquire) != 0)
+    (0..lock.queue().registers.bound())
+        .any(|slot| slot != attempt.site.me() && lock.held(slot).load(Acquire) != 0)
 }
 
 /// Passes the heavy barrier, and waits until all others are outside: biased readers, and those that came in by a number
@@ -216,7 +217,7 @@ pub fn have_all_outside<S: Site>(attempt: &Attempt<S>, waiter: &mut S::Waiter) -
     mutants::full_fence_unless(Mutant::NoFenceToRevokeReaders);
     site.heavy_barrier()?;
     // Read after the barrier: a newcomer that raises it later passes a full fence in its doorway, and sees the bias word.
-    let bound = site.lock().queue().0.bound();
+    let bound = site.lock().queue().registers.bound();
     for slot in (0..bound).filter(|slot| *slot != site.me()) {
         // Acquire. Partner: the release stores of 0 by readers. If we read that 0, what the reader read is before what we write.
         if site.lock().held(slot).load(Acquire) != 0 {

@@ -31,7 +31,7 @@ pub fn retake<S: Site>(attempt: &Attempt<S>) -> Option<u64> {
         return None;
     }
     let note = || site.note_claim(attempt.claim);
-    attempt.fast_path().reenter(place_of(lock, me), (lock.queue().1, me), attempt.claim, note)
+    attempt.fast_path().reenter(place_of(lock, me), (lock.queue().claims, me), attempt.claim, note)
 }
 
 /// Gives the reservation up: the waiters behind it go on.
@@ -50,7 +50,7 @@ pub fn give_up<S: Site>(attempt: &Attempt<S>) {
 /// Retains the place of the holder, which has just come in by its number, if that is likely to pay.
 pub fn begin<S: Site>(attempt: &Attempt<S>, token: u64, in_demand: bool) {
     let (site, lock, me) = (&attempt.site, attempt.site.lock(), attempt.site.me());
-    let claims = lock.queue().1;
+    let claims = lock.queue().claims;
     if attempt.config.may_be_biased
         && claims.may_be_reserved(attempt.claim)
         && attempt.health() == Health::Consistent
@@ -67,7 +67,7 @@ pub fn begin<S: Site>(attempt: &Attempt<S>, token: u64, in_demand: bool) {
 /// nothing was done.
 pub fn leave<S: Site>(attempt: &Attempt<S>) -> bool {
     let (site, lock, me) = (&attempt.site, attempt.site.lock(), attempt.site.me());
-    if !lock.queue().1.is_reserved(me) || lock.eviction(me).is_evicted() {
+    if !lock.queue().claims.is_reserved(me) || lock.eviction(me).is_evicted() {
         return false;
     }
     lock.set_since(me, 0);
@@ -118,13 +118,13 @@ pub fn may_pass<S: Site>(attempt: &Attempt<S>, slot: usize) -> bool {
 /// Returns whether a number stands in `slot` that is a reservation. One that is in its next doorway may seem to have its last
 /// claim still.
 pub fn is_reserved<L: Lock>(lock: &L, slot: usize) -> bool {
-    matches!(lock.queue().place(slot), Place::Numbered(_)) && lock.queue().1.is_reserved(slot)
+    matches!(lock.queue().place(slot), Place::Numbered(_)) && lock.queue().claims.is_reserved(slot)
 }
 
 /// Returns whether that leaves room for this participant: what stands in the `held` of a reservation.
 fn may_be_beside<S: Site>(attempt: &Attempt<S>, held: u64, slot: usize) -> bool {
     // After `held`: a reader that is seen to be inside, and comes in no more, stays one.
-    let reads = || attempt.site.lock().queue().1.reads_by_reservation(slot);
+    let reads = || attempt.site.lock().queue().claims.reads_by_reservation(slot);
     let only_reads = matches!(attempt.hold_class(), HoldClass::Reader | HoldClass::Upgradable);
     held == 0 || only_reads && held != TRYING && reads()
 }
@@ -162,15 +162,15 @@ pub fn revoke_others<S: Site>(
     revocations: &mut Revocations,
 ) -> Result<RevokeOutcome> {
     let (site, lock, me) = (&attempt.site, attempt.site.lock(), attempt.site.me());
-    let claims = lock.queue().1;
+    let claims = lock.queue().claims;
     // One that was told, and inside after the barrier, finds out when it leaves: it is not told again until it is outside.
     let is_in_the_way = |told: &Skipped, slot: usize| {
         claims.is_reserved(slot) && (!told.has(slot) || may_pass(attempt, slot))
     };
     // A checker needs no time to pass, and would let the other one go on in it.
-    let is_busy = |slot: usize| {
+    let is_in_constant_use = |slot: usize| {
         let held = lock.held(slot);
-        if cfg!(any(loom, shuttle)) { held.load(Acquire) != 0 } else { bias::is_busy(held) }
+        if cfg!(any(loom, shuttle)) { held.load(Acquire) != 0 } else { bias::is_in_constant_use(held) }
     };
     // Those that are not used go first: they may leave room enough.
     let (mut unused, mut first_unused, mut first_busy) = (Skipped::NONE, None, None);
@@ -178,7 +178,7 @@ pub fn revoke_others<S: Site>(
         if skipped.has(slot) || place == Place::Choosing || !is_in_the_way(&revocations.told, slot) {
             return;
         }
-        if !lock.eviction(slot).is_evicted() && is_busy(slot) {
+        if !lock.eviction(slot).is_evicted() && is_in_constant_use(slot) {
             first_busy = first_busy.or(Some(slot));
         } else {
             unused.insert(slot);
@@ -229,7 +229,7 @@ pub fn revoke_others<S: Site>(
         ended = RevokeOutcome::Some;
         if held == 0 {
             // If the participant has gone on meanwhile and drawn another number, the exchange fails, and that number is larger than ours.
-            lock.queue().0.end(slot, theirs);
+            lock.queue().registers.end(slot, theirs);
         } else {
             skipped.insert(slot);
         }

@@ -214,7 +214,7 @@ impl<'a, S: Site> RingWait<'a, S> {
         let beside = left.or_else(|| ring.who()).filter(|beside| *beside != me).unwrap_or(me);
         let (state, membership) = (machines.state(beside), machines.membership(beside));
         let ahead = if ring.has_privilege(beside) { 1 } else { 2 };
-        let unchanged = || {
+        let must_wait = || {
             machines.link(me) == link
                 && machines.state(beside) == state
                 && machines.membership(beside) == membership
@@ -225,14 +225,14 @@ impl<'a, S: Site> RingWait<'a, S> {
         let limit = self.waiter.limit();
         let outcome = match limit {
             Limit::Never => Outcome::TimedOut,
-            _ => self.waiter.wait(&Blocker { slot: beside, seen: state, ahead }, unchanged),
+            _ => self.waiter.wait(&Blocker { slot: beside, seen: state, ahead }, must_wait),
         };
         match outcome {
             Outcome::LookAgain | Outcome::BackOff => Ok(()),
             Outcome::Cancelled => Err(Error::Cancelled),
             Outcome::Interrupted | Outcome::Forked => Err(Error::Interrupted),
             Outcome::TimedOut | Outcome::CheckAlive => {
-                self.look_around()?;
+                self.check_privilege()?;
                 match outcome {
                     Outcome::TimedOut if !ring.has_privilege(me) => Err(limit.passed()),
                     _ => Ok(()),
@@ -243,7 +243,7 @@ impl<'a, S: Site> RingWait<'a, S> {
 
     /// Finds the privilege, and checks the participant that should pass it on. Before that the member next to it, so that one that dies far
     /// from the privilege is not found only when that comes to it.
-    fn look_around(&mut self) -> Result<()> {
+    fn check_privilege(&mut self) -> Result<()> {
         let (site, ring) = (&self.attempt.site, self.ring);
         let me = site.me();
         if let Some(beside) = self.nearest_member() {
@@ -293,7 +293,7 @@ impl<'a, S: Site> RingWait<'a, S> {
         }
         self.reconfigure(|| {
             if machines.membership(machine) == Membership::OneTurn && self.ring.has_privilege(machine) {
-                self.evict(machine);
+                self.evict_member(machine);
             }
             self.settle_here();
         })
@@ -301,7 +301,7 @@ impl<'a, S: Site> RingWait<'a, S> {
 
     /// With the reconfiguration lock in hand: has `machine` without a member, unless its participant is inside, on its way
     /// in, or on its way out.
-    fn evict(&self, machine: usize) {
+    fn evict_member(&self, machine: usize) {
         if eviction::evict_one(self.attempt, machine) {
             // No other participant makes it a member as long as we have the lock.
             self.ring.machines.set_membership(machine, Membership::None);

@@ -94,7 +94,7 @@ pub trait Lock: Copy {
     /// Unparks the waiters parked at slot `slot`, after the store that they wait for; and has the successor's own
     /// followers awake in time. Contains a full fence, which comes before its first look. Returns what was found.
     fn unpark_waiters_of(&self, _slot: usize) -> Unparked {
-        Unparked::Nobody
+        Unparked::NoWaiter
     }
     /// Unparks the waiter parked at slot `slot` if it asked to be awake ahead of its turn.
     fn unpark_early(&self, _slot: usize) {}
@@ -159,10 +159,10 @@ pub trait Waiter {
     fn lets_pass(&mut self) -> bool;
     /// Has the waiter queued for good from now on: no participant that comes later passes it.
     fn queue_for_good(&mut self);
-    /// Waits a little for `unchanged` to become false, parked at the blocker's slot if that takes long.
-    fn wait(&mut self, blocker: &Blocker, unchanged: impl Fn() -> bool) -> Outcome;
+    /// Waits a little for `must_wait` to become false, parked at the blocker's slot if that takes long.
+    fn wait(&mut self, blocker: &Blocker, must_wait: impl Fn() -> bool) -> Outcome;
     /// Waits a little in the standby queue, where no participant is blocked by this one.
-    fn back_off(&mut self, unchanged: impl Fn() -> bool) -> Outcome;
+    fn back_off(&mut self, must_wait: impl Fn() -> bool) -> Outcome;
     /// Returns whether it was parked when what it waited for last came about.
     fn was_parked(&self) -> bool {
         false
@@ -281,7 +281,7 @@ pub trait QueueHead: Claims {
     fn forget_revocations(revocations: &mut Self::Revocations);
     /// Returns whether the participant has to go on waiting, though the registers of the one that it waits for, `blocker`, have
     /// not changed.
-    fn still_blocks<S: Site<Lock: Lock<Claims = Self>>>(
+    fn still_waits_for<S: Site<Lock: Lock<Claims = Self>>>(
         attempt: &Attempt<S>,
         number: u64,
         blocker: usize,

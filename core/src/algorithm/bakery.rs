@@ -67,26 +67,31 @@ pub trait Registers {
 
 /// The bakery over some registers, among claims that conflict always or now and then ([`super::claim`]).
 #[derive(Clone, Copy)]
-pub struct Bakery<R, C = Always>(pub R, pub C);
+pub struct Bakery<R, C = Always> {
+    /// Each slot's number, or that it is choosing one.
+    pub registers: R,
+    /// What each slot wants, by which two conflict or not.
+    pub claims: C,
+}
 
 impl<R: Registers, C: Claims> Bakery<R, C> {
     /// Returns whether another slot that `counts` stands in the queue, or is on the way into it.
     pub fn is_another_queued(&self, me: usize, counts: impl Fn(usize) -> bool) -> bool {
-        !self.0.all(|slot| slot == me || self.0.read(slot) == Place::Idle || !counts(slot))
+        !self.registers.all(|slot| slot == me || self.registers.read(slot) == Place::Idle || !counts(slot))
     }
 }
 
 impl<R: Registers, C: Claims> Protocol for Bakery<R, C> {
     #[inline]
     fn doorway(&self, me: usize) -> Result<u64, Corrupt> {
-        self.0.set_choosing(me);
+        self.registers.set_choosing(me);
         trace::at(Step::Doorway);
         // FENCE A. Partner: the other's fence B. If their fence B comes first, the scan below sees their number and
         // mine gets larger; if ours comes first, their wait sees that I am choosing and waits for my number.
         mutants::full_fence_unless(Mutant::NoFenceAfterChoosing);
         let (mut largest, mut corrupt) = (0, None);
-        self.0.all(|slot| {
-            match self.0.read(slot) {
+        self.registers.all(|slot| {
+            match self.registers.read(slot) {
                 Place::Numbered(number) => largest = largest.max(number),
                 Place::Corrupt(value) => corrupt = Some(Corrupt { slot, value }),
                 Place::Idle | Place::Choosing => {}
@@ -94,11 +99,11 @@ impl<R: Registers, C: Claims> Protocol for Bakery<R, C> {
             corrupt.is_none()
         });
         if let Some(corrupt) = corrupt {
-            self.0.clear(me);
+            self.registers.clear(me);
             return Err(corrupt);
         }
         let number = largest + 1;
-        self.0.set_number(me, number);
+        self.registers.set_number(me, number);
         // FENCE B. Partner: the other's fence A, as above.
         mutants::full_fence_unless(Mutant::NoFenceBeforeWait);
         Ok(number)
@@ -106,13 +111,13 @@ impl<R: Registers, C: Claims> Protocol for Bakery<R, C> {
 
     #[inline]
     fn is_next(&self, me: usize, number: u64) -> bool {
-        let mine = self.1.read(me);
-        let (room, mut taken) = (self.1.capacity(mine), 0);
-        self.0.all(|slot| match self.0.read(slot) {
+        let mine = self.claims.read(me);
+        let (room, mut taken) = (self.claims.capacity(mine), 0);
+        self.registers.all(|slot| match self.registers.read(slot) {
             Place::Idle => true,
             Place::Numbered(theirs) if (theirs, slot) >= (number, me) => true,
             Place::Numbered(_) => {
-                taken += self.1.cost(mine, slot);
+                taken += self.claims.cost(mine, slot);
                 taken <= room
             }
             Place::Choosing | Place::Corrupt(_) => false,
@@ -130,15 +135,15 @@ impl<R: Registers, C: Claims> Protocol for Bakery<R, C> {
         let mut latest = None;
         let mut chooser = None;
         let mut ahead = 0;
-        let mine = self.1.read(me);
-        let (room, mut taken) = (self.1.capacity(mine), 0);
-        for slot in (0..self.0.bound()).filter(|slot| *slot != me) {
-            match self.0.read(slot) {
+        let mine = self.claims.read(me);
+        let (room, mut taken) = (self.claims.capacity(mine), 0);
+        for slot in (0..self.registers.bound()).filter(|slot| *slot != me) {
+            match self.registers.read(slot) {
                 Place::Idle => {}
                 Place::Choosing | Place::Numbered(_) if passes(slot) => {}
                 Place::Choosing => chooser = Some(slot),
                 Place::Numbered(theirs) if (theirs, slot) < (number, me) => {
-                    let takes = self.1.cost(mine, slot);
+                    let takes = self.claims.cost(mine, slot);
                     if takes > 0 {
                         taken += takes;
                         ahead += 1;
@@ -163,12 +168,12 @@ impl<R: Registers, C: Claims> Protocol for Bakery<R, C> {
     }
 
     fn each_before(&self, me: usize, number: u64, mut look: impl FnMut(usize, Place)) {
-        let mine = self.1.read(me);
-        for slot in (0..self.0.bound()).filter(|slot| *slot != me) {
-            let place = self.0.read(slot);
+        let mine = self.claims.read(me);
+        for slot in (0..self.registers.bound()).filter(|slot| *slot != me) {
+            let place = self.registers.read(slot);
             let is_before = match place {
                 Place::Choosing => true,
-                Place::Numbered(theirs) => (theirs, slot) < (number, me) && self.1.cost(mine, slot) > 0,
+                Place::Numbered(theirs) => (theirs, slot) < (number, me) && self.claims.cost(mine, slot) > 0,
                 Place::Idle | Place::Corrupt(_) => false,
             };
             if is_before {
@@ -179,31 +184,31 @@ impl<R: Registers, C: Claims> Protocol for Bakery<R, C> {
 
     #[inline]
     fn still_blocks(&self, blocker: &Blocker) -> bool {
-        self.0.read_word(blocker.slot) == blocker.seen
+        self.registers.read_word(blocker.slot) == blocker.seen
     }
 
     fn restore(&self, me: usize, number: u64) {
-        if self.0.read(me) != Place::Numbered(number) {
-            self.0.set_number(me, number);
+        if self.registers.read(me) != Place::Numbered(number) {
+            self.registers.set_number(me, number);
             full_fence();
         }
     }
 
     #[inline]
     fn leave(&self, me: usize) {
-        self.0.clear(me);
+        self.registers.clear(me);
     }
 
     fn withdraw(&self, me: usize) {
-        self.0.clear(me);
+        self.registers.clear(me);
     }
 
     fn forget(&self, dead: usize) {
-        self.0.clear(dead);
+        self.registers.clear(dead);
     }
 
     fn place(&self, slot: usize) -> Place {
-        self.0.read(slot)
+        self.registers.read(slot)
     }
 }
 

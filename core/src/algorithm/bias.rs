@@ -34,7 +34,7 @@ use crate::trace::{self, Step};
 
 const SLOT: u64 = 0xffff;
 const REVOKED: u64 = 1 << 16;
-const NOBODY: u64 = 0;
+const UNBIASED: u64 = 0;
 
 /// How the bias word reads while the lock is biased to a slot and the bias is not being revoked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,7 +42,7 @@ pub struct Mark(u64);
 
 impl Mark {
     /// The mark of no slot: how the bias word reads while the lock is unbiased.
-    pub const NONE: Self = Self(NOBODY);
+    pub const NONE: Self = Self(UNBIASED);
 
     /// Returns the mark of slot `slot`.
     pub fn new(slot: usize) -> Self {
@@ -155,7 +155,7 @@ impl<W: BiasWord> Bias<'_, W> {
     pub fn is_free_for(&self, me: usize) -> bool {
         // Acquire, as in `owner_other_than`.
         let word = self.0.load(Acquire);
-        word == NOBODY || word & !REVOKED == me as u64 + 1
+        word == UNBIASED || word & !REVOKED == me as u64 + 1
     }
 
     /// Returns the bias owner, unless that is `me`, the queue head, or there is none. `held` are all slots' words.
@@ -166,7 +166,7 @@ impl<W: BiasWord> Bias<'_, W> {
     ) -> Option<BiasOwner> {
         // Acquire. Partner: the release stores of former queue heads; what they did before is before us.
         let word = self.0.load(Acquire);
-        if word == NOBODY {
+        if word == UNBIASED {
             return None;
         }
         let slot = (word & SLOT).checked_sub(1).map(|slot| slot as usize);
@@ -195,8 +195,8 @@ impl<W: BiasWord> Bias<'_, W> {
 
     /// Ends the bias, for the queue head, which then holds the lock by its number alone.
     pub fn unbias(&self) {
-        if self.0.load(Relaxed) != NOBODY {
-            self.0.store(NOBODY, Release);
+        if self.0.load(Relaxed) != UNBIASED {
+            self.0.store(UNBIASED, Release);
         }
         trace::at(Step::Unbias);
     }
@@ -221,7 +221,7 @@ impl<W: BiasWord> Bias<'_, W> {
 
     /// Clears it: after a boot, with every slot's byte lock in hand.
     pub fn clear(&self) {
-        self.0.store(NOBODY, Relaxed);
+        self.0.store(UNBIASED, Relaxed);
     }
 }
 

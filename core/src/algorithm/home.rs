@@ -6,7 +6,7 @@
 //! one does what:
 //!
 //! ```text
-//! home thread   home == me? then doing = what; BARRIER; home == me still? then it is alone; doing = IDLE
+//! home thread   home == me? then doing = what; BARRIER; home == me still? then it is alone; doing = DOING_NOTHING
 //! other thread  home = REVOKING; HEAVY BARRIER; home = SHARED, for good; and looks what the home thread is doing
 //! ```
 //!
@@ -27,7 +27,7 @@ use crate::sync::{
 };
 
 /// No thread has taken a lock yet.
-const NOBODY: usize = 0;
+const NO_HOME: usize = 0;
 /// Another thread came: no fast path any more.
 const SHARED: usize = 1;
 /// Another thread came, and may not have passed its barrier.
@@ -43,7 +43,7 @@ pub enum Doing {
 }
 
 /// Nothing.
-const IDLE: usize = 0;
+const DOING_NOTHING: usize = 0;
 
 impl Doing {
     #[inline(always)]
@@ -70,7 +70,7 @@ pub trait Caller {
 pub struct Calls {
     /// The home thread, or one of the numbers above, which are no thread's.
     home: AtomicUsize,
-    /// The [`Doing`] of the home thread, which alone writes it, or `IDLE`.
+    /// The [`Doing`] of the home thread, which alone writes it, or `DOING_NOTHING`.
     doing: AtomicUsize,
     /// A thread takes a lock by the slow way.
     busy: AtomicBool,
@@ -80,8 +80,8 @@ impl Calls {
     /// `by_fast_path`: a home thread may use the fast path.
     pub fn new(by_fast_path: bool) -> Self {
         Self {
-            home: AtomicUsize::new(if by_fast_path { NOBODY } else { SHARED }),
-            doing: AtomicUsize::new(IDLE),
+            home: AtomicUsize::new(if by_fast_path { NO_HOME } else { SHARED }),
+            doing: AtomicUsize::new(DOING_NOTHING),
             busy: AtomicBool::new(false),
         }
     }
@@ -99,7 +99,7 @@ impl Calls {
         let me = caller.me();
         // Relaxed, all three: of another thread only the look below counts. That the calling thread is the home thread says that no
         // other writes `doing`: there is one home thread, ever.
-        if !self.is_home_of(me) || self.doing.load(Relaxed) != IDLE || self.busy.load(Relaxed) {
+        if !self.is_home_of(me) || self.doing.load(Relaxed) != DOING_NOTHING || self.busy.load(Relaxed) {
             return None;
         }
         self.doing.store(doing.word(), Relaxed);
@@ -121,7 +121,7 @@ impl Calls {
         }
         let call = Call(&self.busy);
         // One at a time comes here.
-        if self.home.load(Relaxed) == NOBODY {
+        if self.home.load(Relaxed) == NO_HOME {
             // Release. Partner: the acquire load in `share`, of a thread that was told of what we are going to lock.
             self.home.store(caller.me(), Release);
         }
@@ -129,7 +129,9 @@ impl Calls {
         // Acquire. Partner: the release store in `AtHome::drop`.
         match self.doing.load(Acquire) {
             doing if doing == Doing::Leaving(region).word() => Err(Error::Deadlock),
-            doing if doing != IDLE && doing & 1 == Doing::Taking(0).word() & 1 => Err(Error::ParticipantBusy),
+            doing if doing != DOING_NOTHING && doing & 1 == Doing::Taking(0).word() & 1 => {
+                Err(Error::ParticipantBusy)
+            }
             _ => Ok(call),
         }
     }
@@ -139,7 +141,7 @@ impl Calls {
     /// # Errors
     /// [`Error::NotOwner`] if no thread has locked anything, or the home thread is just unlocking this very lock.
     pub fn begin_leaving(&self, caller: impl Caller, region: usize) -> Result<()> {
-        if self.share(caller)? == NOBODY {
+        if self.share(caller)? == NO_HOME {
             return Err(Error::NotOwner);
         }
         // Acquire, as in `begin_taking`. One that is just taken needs nothing: it is not locked before the local state says
@@ -152,7 +154,7 @@ impl Calls {
     fn share(&self, caller: impl Caller) -> Result<usize> {
         // Acquire. Partner: the release stores below, and in `begin_taking`.
         let home = self.home.load(Acquire);
-        if home == NOBODY || home == SHARED || home == caller.me() {
+        if home == NO_HOME || home == SHARED || home == caller.me() {
             return Ok(home);
         }
         self.home.store(REVOKING, Relaxed);
@@ -182,7 +184,7 @@ impl Drop for AtHome<'_> {
     #[inline(always)]
     fn drop(&mut self) {
         // Release. Partner: the acquire loads in `begin_taking` and `begin_leaving`.
-        self.0.store(IDLE, Release);
+        self.0.store(DOING_NOTHING, Release);
     }
 }
 

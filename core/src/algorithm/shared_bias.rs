@@ -9,16 +9,16 @@
 //! biased reader   held[i] = TRYING; BARRIER; bias word == READERS exactly? then in: held[i] = the last writer's token
 //!                 leaves: held[i] = 0; bias word == READERS still? else unpark the waiter for i
 //! reader inside by its number
-//!                 may bias the lock: bias word NOBODY -> READERS, by a compare-exchange
+//!                 may bias the lock: bias word UNBIASED -> READERS, by a compare-exchange
 //! writer, queued for good behind others
 //!                 may suspend it: bias word READERS -> SUSPENDED, by a compare-exchange; a reader inside by its number may end that:
 //!                 SUSPENDED -> READERS, likewise
 //! writer, head of the queue
-//!                 unless the bias word is NOBODY: takes an entry step, in it bias word = READERS, REVOKED; HEAVY BARRIER;
-//!                 waits until held[j] == 0 for every other j; takes its entry step again; inside, bias word = NOBODY
+//!                 unless the bias word is UNBIASED: takes an entry step, in it bias word = READERS, REVOKED; HEAVY BARRIER;
+//!                 waits until held[j] == 0 for every other j; takes its entry step again; inside, bias word = UNBIASED
 //! upgrade         mode[i] = UPGRADING; bias word = UPGRADING; HEAVY BARRIER; waits until no earlier claim conflicts, and then
-//!                 until held[j] == 0 for every other j; mode[i] = EXCLUSIVE; leaves: held[i] = TRYING; bias word = NOBODY;
-//!                 held[i] = 0; number[i] = 0; or downgrades: bias word = NOBODY; mode[i] = less
+//!                 until held[j] == 0 for every other j; mode[i] = EXCLUSIVE; leaves: held[i] = TRYING; bias word = UNBIASED;
+//!                 held[i] = 0; number[i] = 0; or downgrades: bias word = UNBIASED; mode[i] = less
 //! reader, entering by its number
 //!                 after its entry step, where the bias word is UPGRADING: looks again whether an earlier claim conflicts
 //! ```
@@ -30,9 +30,9 @@
 //!   about; therefore the bias word says UPGRADING until the writer's section is over.
 //! - A writer that leaves after an upgrade writes the bias word while its `held` is not 0. Otherwise other participants
 //!   could pass over it, and bias the lock or upgrade, before it writes the word.
-//! - A writer that did not upgrade leaves the bias word alone when it leaves or downgrades. The word says NOBODY or,
+//! - A writer that did not upgrade leaves the bias word alone when it leaves or downgrades. The word says UNBIASED or,
 //!   after the downgrade, READERS, by a reader that entered.
-//! - A participant that gives up a revocation or an upgrade leaves READERS behind, not NOBODY: biased readers may be
+//! - A participant that gives up a revocation or an upgrade leaves READERS behind, not UNBIASED: biased readers may be
 //!   inside. No writer is inside then, so READERS is right however many readers there are.
 //! - SUSPENDED means the same as READERS to all participants except biased readers, which do not enter. So any
 //!   participant may set or end it, as long as it replaces READERS alone, and READERS replaces it. It excludes no
@@ -57,7 +57,7 @@ use crate::sync::{
 };
 use crate::trace::{self, Step};
 
-const NOBODY: u64 = 0;
+const UNBIASED: u64 = 0;
 /// No slot's mark: of the slots there are fewer.
 const READERS: u64 = 0xffff;
 const READERS_REVOKED: u64 = READERS | 1 << 16;
@@ -125,7 +125,7 @@ impl<W: BiasWord> SharedBias<'_, W> {
     /// Returns whether biased readers may be inside, for a writer at the head of the queue.
     pub fn may_have_readers(&self) -> bool {
         // Acquire. Partner: the release stores of former writers.
-        self.0.load(Acquire) != NOBODY
+        self.0.load(Acquire) != UNBIASED
     }
 
     /// Returns whether a participant upgrades, or died doing so.
@@ -187,7 +187,7 @@ impl<W: BiasWord> SharedBias<'_, W> {
     pub fn begin(&self) -> bool {
         // Release. Partner: the acquire load in `take_as_reader`: what former writers did is before us, and so before biased readers.
         // That it is an exchange: see above.
-        let biased = self.0.compare_exchange(NOBODY, self.1.0)
+        let biased = self.0.compare_exchange(UNBIASED, self.1.0)
             || self.0.compare_exchange(READERS_SUSPENDED, self.1.0)
             || self.is_unrevoked();
         trace::at(Step::Bias);
@@ -215,8 +215,8 @@ impl<W: BiasWord> SharedBias<'_, W> {
 
     /// Ends it, for a writer that is inside, or whose `held` is not 0 yet.
     pub fn end(&self) {
-        if self.0.load(Relaxed) != NOBODY {
-            self.0.store(NOBODY, Release);
+        if self.0.load(Relaxed) != UNBIASED {
+            self.0.store(UNBIASED, Release);
         }
         trace::at(Step::Unbias);
     }

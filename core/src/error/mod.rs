@@ -306,7 +306,7 @@ impl std::error::Error for Error {
 fn or_larger(has: usize, most: usize, what: &str) -> String {
     if has < most {
         format!(
-            ", make the file larger while nobody uses it (`turnlock grow`), or create a file with more {what}"
+            ", make the file larger while no process uses it (`turnlock grow`), or create a file with more {what}"
         )
     } else {
         format!(", or use another file as well: none has more than {most} {what}")
@@ -316,7 +316,7 @@ fn or_larger(has: usize, most: usize, what: &str) -> String {
 /// What helps where more was asked for than there is: a larger file, if there can be one.
 fn fewer_or_larger(wanted: u32, most: u32) -> String {
     if wanted <= most {
-        "capacities are fixed when the file is created, so ask for fewer, or make it larger while nobody uses it (`turnlock \
+        "capacities are fixed when the file is created, so ask for fewer, or make it larger while no process uses it (`turnlock \
          grow`)"
             .into()
     } else {

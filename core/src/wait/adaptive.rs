@@ -66,34 +66,34 @@ pub struct Stage {
 }
 
 impl AdaptiveSpin {
-    /// Spins while `unchanged`. Returns whether that was enough.
+    /// Spins while `must_wait`. Returns whether that was enough.
     ///
     /// A waiter that is `next` in the queue spins for twice the time of a wake-up at least, and for up to twice as long where that
     /// was enough before: two participants that alternate would otherwise go on sleeping once they have begun to, each
     /// hand-over taking a wake-up, during which the other gives up spinning.
-    pub fn spin<P: Platform>(&self, next: bool, unchanged: impl Fn() -> bool) -> bool {
+    pub fn spin<P: Platform>(&self, next: bool, must_wait: impl Fn() -> bool) -> bool {
         if !next {
-            return spin_at_most(P::SPINS / FURTHER_BACK_SHARE, unchanged).is_some();
+            return spin_at_most(P::SPINS / FURTHER_BACK_SHARE, must_wait).is_some();
         }
         let (at_least, at_most) = (P::SPINS, 2 * P::SPINS);
         // Relaxed, here and below: a guess.
         let budget = self.spins.load(Relaxed).max(at_least);
-        let enough = spin_at_most(budget, unchanged);
+        let enough = spin_at_most(budget, must_wait);
         let wanted = enough.map_or(at_least, |spins| 2 * spins);
         let spins = (budget * 7 + wanted) / 8;
         self.spins.store(spins.clamp(at_least, at_most), Relaxed);
         enough.is_some()
     }
 
-    /// Yields while `unchanged`, as long as it is worth in this stage. Returns whether that was enough; `None`: it was not
+    /// Yields while `must_wait`, as long as it is worth in this stage. Returns whether that was enough; `None`: it was not
     /// worth beginning. `now` is the time.
     pub fn yield_on<P: Platform>(
         &self,
         stage: Stage,
         now: u64,
-        unchanged: impl Fn() -> bool,
+        must_wait: impl Fn() -> bool,
     ) -> Option<bool> {
-        self.yield_by(stage, now, unchanged, || {
+        self.yield_by(stage, now, must_wait, || {
             P::yield_now();
             P::monotonic_ns()
         })
@@ -104,7 +104,7 @@ impl AdaptiveSpin {
         &self,
         stage: Stage,
         mut now: u64,
-        unchanged: impl Fn() -> bool,
+        must_wait: impl Fn() -> bool,
         yields: impl Fn() -> u64,
     ) -> Option<bool> {
         let learned = self.learned(stage.next);
@@ -116,7 +116,7 @@ impl AdaptiveSpin {
         loop {
             let then = now;
             now = yields();
-            let changed = !unchanged();
+            let changed = !must_wait();
             if now - then > COSTLY {
                 self.no_yields_before.store(now + times * (now - then).min(MOST_COSTLY), Relaxed);
                 self.paid_back.store((times * 4).min(PAID_BACK_AT_MOST), Relaxed);
@@ -165,10 +165,10 @@ impl Learned {
     }
 }
 
-/// How many spins it took until `unchanged` was false; `None`: more than `budget`.
-fn spin_at_most(budget: u32, unchanged: impl Fn() -> bool) -> Option<u32> {
+/// How many spins it took until `must_wait` was false; `None`: more than `budget`.
+fn spin_at_most(budget: u32, must_wait: impl Fn() -> bool) -> Option<u32> {
     (0..budget).find(|_| {
-        let changed = !unchanged();
+        let changed = !must_wait();
         if !changed {
             spin_hint();
         }
@@ -185,20 +185,20 @@ mod tests {
     struct Clock(Cell<u64>);
 
     impl Clock {
-        /// Yields in a stage that begins now, each for `step`, while `unchanged`.
+        /// Yields in a stage that begins now, each for `step`, while `must_wait`.
         fn yields(
             &self,
             adaptive: &AdaptiveSpin,
             next: bool,
             step: u64,
-            unchanged: impl Fn() -> bool,
+            must_wait: impl Fn() -> bool,
         ) -> Option<bool> {
             let began = self.0.get();
             let yields = || {
                 self.0.set(self.0.get() + step);
                 self.0.get()
             };
-            adaptive.yield_by(Stage { next, began }, began, unchanged, yields)
+            adaptive.yield_by(Stage { next, began }, began, must_wait, yields)
         }
     }
 

@@ -28,16 +28,16 @@ pub trait Surroundings {
 pub fn back_off<P: Platform, C: CalledWord>(
     waiter: &mut Waiter<P, C>,
     around: &mut impl Surroundings,
-    unchanged: impl Fn() -> bool,
+    must_wait: impl Fn() -> bool,
 ) -> Outcome {
     // Relaxed: a guess.
     let participants = around.participants();
-    let mut outcome = waiter.stand_by(participants, &unchanged);
+    let mut outcome = waiter.stand_by(participants, &must_wait);
     let mut has_just_come = true;
     // In the passive set: those that have waited longer go first, so it does not come back before it is the designated waker,
     // unless what it came for has gone before it slept.
     while matches!(outcome, Outcome::CheckAlive | Outcome::LookAgain)
-        && !(has_just_come && outcome == Outcome::LookAgain && !unchanged())
+        && !(has_just_come && outcome == Outcome::LookAgain && !must_wait())
         && !waiter.claim_designation()
     {
         let looks_round = outcome == Outcome::CheckAlive;

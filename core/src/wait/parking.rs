@@ -38,7 +38,7 @@ impl ParkingSpot<'_> {
         // Partner: the fence in `Waiter::park`. If ours comes first, the waiter's last look sees what we stored and it
         // does not park; if theirs comes first, we see `parked`.
         mutants::full_fence_unless(Mutant::NoFenceBeforeUnpark);
-        let mut next = Unparked::Nobody;
+        let mut next = Unparked::NoWaiter;
         if self.parked.load(Relaxed) != 0 {
             self.parked.store(0, Relaxed);
             // The word may be of one that has given up since: then no waiter is awake by this.
@@ -97,7 +97,7 @@ mod tests {
     #[test]
     fn an_unlock_unparks_once_and_names_the_successor_once() {
         let words = Words::default();
-        assert_eq!((words.spot().unpark::<NoneAsleep>(), words.now()), (Unparked::Nobody, [0, 0, 0]));
+        assert_eq!((words.spot().unpark::<NoneAsleep>(), words.now()), (Unparked::NoWaiter, [0, 0, 0]));
         for how in [WHEN_LEFT, EARLY] {
             words.parked.store(how, Relaxed);
             let before = words.now()[0];
@@ -107,15 +107,15 @@ mod tests {
             );
             assert_eq!(
                 (words.spot().unpark::<Asleep<true>>(), words.now()),
-                (Unparked::Nobody, [before + 1, 0, 0])
+                (Unparked::NoWaiter, [before + 1, 0, 0])
             );
         }
         // One that has given up.
         words.parked.store(WHEN_LEFT, Relaxed);
-        assert_eq!((words.spot().unpark::<NoneAsleep>(), words.now()), (Unparked::Nobody, [3, 0, 0]));
+        assert_eq!((words.spot().unpark::<NoneAsleep>(), words.now()), (Unparked::NoWaiter, [3, 0, 0]));
         words.successor.store(7 + 1, Relaxed);
         assert_eq!((words.spot().unpark::<NoneAsleep>(), words.now()), (Unparked::Awake(7), [3, 0, 0]));
-        assert_eq!(words.spot().unpark::<NoneAsleep>(), Unparked::Nobody);
+        assert_eq!(words.spot().unpark::<NoneAsleep>(), Unparked::NoWaiter);
     }
 
     #[test]

@@ -218,8 +218,8 @@ impl<'a, P: Platform, C: CalledWord> Waiter<'a, P, C> {
         }
     }
 
-    /// Waits a little for `unchanged` to become false, which `blocker` brings about; `spot` is the blocker's.
-    pub fn wait(&mut self, unchanged: impl Fn() -> bool, spot: ParkingSpot, blocker: &Blocker) -> Outcome {
+    /// Waits a little for `must_wait` to become false, which `blocker` brings about; `spot` is the blocker's.
+    pub fn wait(&mut self, must_wait: impl Fn() -> bool, spot: ParkingSpot, blocker: &Blocker) -> Outcome {
         let next = blocker.ahead <= 1;
         // Not at once: two participants that alternate have no use for it, and would pay for the cache line.
         if self.began.is_some() {
@@ -232,7 +232,7 @@ impl<'a, P: Platform, C: CalledWord> Waiter<'a, P, C> {
             }
         }
         self.woken = false;
-        if self.adaptive.spin::<P>(next, &unchanged) {
+        if self.adaptive.spin::<P>(next, &must_wait) {
             return Outcome::LookAgain;
         }
         let waited = self.waited();
@@ -246,7 +246,7 @@ impl<'a, P: Platform, C: CalledWord> Waiter<'a, P, C> {
         self.record_since();
         let now = self.began.unwrap_or(0) + waited;
         let stage = self.stage_of(blocker, now);
-        match self.adaptive.yield_on::<P>(stage, now, &unchanged) {
+        match self.adaptive.yield_on::<P>(stage, now, &must_wait) {
             Some(true) => return Outcome::LookAgain,
             // That was as long as a nap.
             Some(false) if next => return Outcome::CheckAlive,
@@ -259,9 +259,9 @@ impl<'a, P: Platform, C: CalledWord> Waiter<'a, P, C> {
         let nap = nap.min(at_most);
         // A waiter that the next one's unlock is to wake, should the next one not come, must not sleep through it.
         let early_too = !next && (self.adaptive.is_eager() || nap > OVERDUE);
-        let outcome = self.park(&unchanged, spot, early_too, Duration::from_nanos(nap.min(left)));
+        let outcome = self.park(&must_wait, spot, early_too, Duration::from_nanos(nap.min(left)));
         // Not if it was only unparked early, or by a participant that wants it to look again.
-        if outcome == Outcome::LookAgain && !unchanged() {
+        if outcome == Outcome::LookAgain && !must_wait() {
             self.woken = true;
             self.adaptive.parked_until(stage, P::monotonic_ns());
         }
@@ -305,7 +305,7 @@ impl<'a, P: Platform, C: CalledWord> Waiter<'a, P, C> {
 
     fn park(
         &mut self,
-        unchanged: impl Fn() -> bool,
+        must_wait: impl Fn() -> bool,
         spot: ParkingSpot,
         early_too: bool,
         nap: Duration,
@@ -316,13 +316,13 @@ impl<'a, P: Platform, C: CalledWord> Waiter<'a, P, C> {
         self.stop.about_to_park(spot.name);
         // Partners: the fences in `ParkingSpot::unpark` and `Cancel::request`, as said there.
         mutants::full_fence_unless(Mutant::NoFenceBeforePark);
-        let by_signal = !self.stop.is_requested() && unchanged() && P::wait(spot.wake, seen, nap);
+        let by_signal = !self.stop.is_requested() && must_wait() && P::wait(spot.wake, seen, nap);
         self.stop.unparked();
         if let Some(ended) = self.is_interrupted(by_signal) {
             ended
         } else if self.stop.take_request() {
             Outcome::Cancelled
-        } else if unchanged() && spot.wake.load(Relaxed) == seen {
+        } else if must_wait() && spot.wake.load(Relaxed) == seen {
             Outcome::CheckAlive
         } else {
             Outcome::LookAgain

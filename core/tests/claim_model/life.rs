@@ -276,7 +276,7 @@ fn take_by_fast_path(attempt: &Try) -> Option<u64> {
     let (lock, me) = (attempt.site.lock(), attempt.site.me());
     let by_reservation = || {
         let note = || attempt.site.note_claim(attempt.claim);
-        attempt.fast_path().reenter(reservation(attempt), (lock.queue().1, me), attempt.claim, note)
+        attempt.fast_path().reenter(reservation(attempt), (lock.queue().claims, me), attempt.claim, note)
     };
     match attempt.hold_class() {
         _ if !attempt.config.may_be_biased => None,
@@ -292,7 +292,7 @@ fn take_by_fast_path(attempt: &Try) -> Option<u64> {
 fn unlock(attempt: &Try) {
     let (lock, me) = (attempt.site.lock(), attempt.site.me());
     let by_reservation =
-        || attempt.fast_path().leave_reserved(reservation(attempt), (lock.queue().1, me), None);
+        || attempt.fast_path().leave_reserved(reservation(attempt), (lock.queue().claims, me), None);
     let left = match attempt.hold_class() {
         _ if !attempt.config.may_be_biased => None,
         HoldClass::Reader => {

@@ -48,7 +48,7 @@ impl<'a> At<'a> {
     pub fn begin_biased(&self, reader: turnlock_core::algorithm::claim::Claim) {
         self.shared_bias().begin();
         for slot in 0..self.slots() {
-            self.queue().1.write(slot, reader);
+            self.queue().claims.write(slot, reader);
             LocalState(&self.world.local[slot]).record_biased();
         }
     }
@@ -206,7 +206,7 @@ impl<'a> Lock for At<'a> {
         let World { numbers, bound, cells, permits, plan, .. } = self.world;
         let swaps = cfg!(loom) && plan.any(|visit| visit.retains);
         let queue = Numbers { line: Line { words: numbers, bound }, swaps };
-        Bakery(queue, InCells { cells, relation: plan.relation, permits })
+        Bakery { registers: queue, claims: InCells { cells, relation: plan.relation, permits } }
     }
     fn bias(&self) -> Bias<'_, WatchedBias<'a>> {
         Bias(&self.bias)
@@ -231,7 +231,7 @@ impl<'a> Lock for At<'a> {
     }
 
     fn record_death(&self, slot: usize, token: u64) -> bool {
-        let claims = self.queue().1;
+        let claims = self.queue().claims;
         let claim = claims.read(slot);
         // Of parts the real one writes down which they are.
         let changed = claims.may_change(claim) && claims.hold_class(claim) != HoldClass::Granule;
@@ -313,9 +313,9 @@ impl Waiter for Wait<'_> {
         false
     }
     fn queue_for_good(&mut self) {}
-    fn wait(&mut self, blocker: &Blocker, unchanged: impl Fn() -> bool) -> Outcome {
+    fn wait(&mut self, blocker: &Blocker, must_wait: impl Fn() -> bool) -> Outcome {
         // Of who is inside by a bias the caller has just looked.
-        if blocker.seen != 0 && !unchanged() {
+        if blocker.seen != 0 && !must_wait() {
             return Outcome::LookAgain;
         }
         self.blocker = blocker.slot;

@@ -128,7 +128,7 @@ impl<'a> Lock for At<'a> {
     }
 
     fn queue(&self) -> Bakery<Numbers<'a>> {
-        Bakery(Numbers::new(self.scene, self.me), Always)
+        Bakery { registers: Numbers::new(self.scene, self.me), claims: Always }
     }
 
     fn bias(&self) -> Bias<'_, WatchedBias<'a>> {
@@ -242,10 +242,10 @@ impl Waiter for LoomWaiter<'_> {
         self.at.scene.set_since(self.at.me, 1);
     }
 
-    fn wait(&mut self, blocker: &Blocker, unchanged: impl Fn() -> bool) -> Outcome {
+    fn wait(&mut self, blocker: &Blocker, must_wait: impl Fn() -> bool) -> Outcome {
         // Of a bias owner the caller has just looked.
         let of_bias = blocker.seen == 0;
-        if !of_bias && !unchanged() {
+        if !of_bias && !must_wait() {
             return Outcome::LookAgain;
         }
         if self.lets_pass && !of_bias {

@@ -290,7 +290,7 @@ impl<'a> Lock for RingLock<'a> {
         self.world.cells.len()
     }
     fn queue(&self) -> Bakery<Registers<'a>> {
-        Bakery(self.world.queue.registers(), Always)
+        Bakery { registers: self.world.queue.registers(), claims: Always }
     }
     fn bias(&self) -> Bias<'_, Unbiased> {
         Bias(&Unbiased)
@@ -333,7 +333,7 @@ impl<'a> Lock for RingLock<'a> {
     /// anything here.
     fn unpark_waiters_of(&self, _: usize) -> Unparked {
         full_fence();
-        Unparked::Nobody
+        Unparked::NoWaiter
     }
 }
 
@@ -417,8 +417,8 @@ impl Waiter for Wait<'_> {
         false
     }
     fn queue_for_good(&mut self) {}
-    fn wait(&mut self, _: &Blocker, unchanged: impl Fn() -> bool) -> Outcome {
-        if !unchanged() {
+    fn wait(&mut self, _: &Blocker, must_wait: impl Fn() -> bool) -> Outcome {
+        if !must_wait() {
             return Outcome::LookAgain;
         }
         if CHECKS_FIRST.load(SeqCst) && !self.has_checked {

@@ -107,10 +107,10 @@ impl World {
 
 pub struct Parked<'a> {
     waiter: wait::Waiter<'a, Simulated, Cell>,
-    around: Around<'a>,
+    around: SiteSurroundings<'a>,
 }
 
-struct Around<'a>(Participant<'a>, TheLock<'a>);
+struct SiteSurroundings<'a>(Participant<'a>, TheLock<'a>);
 
 impl<'a> Parked<'a> {
     pub fn new(site: Participant<'a>, limit: Limit, patience: u64, may_be_ended: bool) -> Self {
@@ -120,11 +120,11 @@ impl<'a> Parked<'a> {
         let stop = Stop { cancel: may_be_ended.then_some(cancel), interrupt: None };
         let since = (&cell.since, waiting_since);
         let waiter = wait::Waiter::new(limit, patience, me, (stop, adaptive), since, world.standby());
-        Parked { waiter, around: Around(site, site.lock) }
+        Parked { waiter, around: SiteSurroundings(site, site.lock) }
     }
 }
 
-impl<'a> Surroundings for Around<'a> {
+impl<'a> Surroundings for SiteSurroundings<'a> {
     type Lock = TheLock<'a>;
 
     fn lock(&self) -> &TheLock<'a> {
@@ -159,15 +159,15 @@ impl Waiter for Parked<'_> {
     fn queue_for_good(&mut self) {
         self.waiter.queue_for_good();
     }
-    fn wait(&mut self, blocker: &Blocker, unchanged: impl Fn() -> bool) -> Outcome {
+    fn wait(&mut self, blocker: &Blocker, must_wait: impl Fn() -> bool) -> Outcome {
         let (oracle, me) = (self.around.0.oracle(), self.around.0.me);
         // A doorway ends without a wake-up: it is over in a moment, unless its participant is stopped.
         oracle.awaits_doorway[me].store(oracle.is_choosing(blocker.slot), SeqCst);
         let spot = self.around.0.world().spot(blocker.slot);
-        self.waiter.wait(unchanged, spot, blocker)
+        self.waiter.wait(must_wait, spot, blocker)
     }
-    fn back_off(&mut self, unchanged: impl Fn() -> bool) -> Outcome {
-        wait::back_off(&mut self.waiter, &mut self.around, unchanged)
+    fn back_off(&mut self, must_wait: impl Fn() -> bool) -> Outcome {
+        wait::back_off(&mut self.waiter, &mut self.around, must_wait)
     }
     fn was_parked(&self) -> bool {
         self.waiter.was_parked()

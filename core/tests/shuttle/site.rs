@@ -260,7 +260,7 @@ impl<'a> Lock for TheLock<'a> {
     }
     fn queue(&self) -> Bakery<WatchedLine<'a>> {
         let line = Line { words: &self.0.words, bound: &self.0.bound };
-        Bakery(WatchedLine { line, oracle: &self.0.oracle }, Always)
+        Bakery { registers: WatchedLine { line, oracle: &self.0.oracle }, claims: Always }
     }
     fn bias(&self) -> Bias<'_, WatchedWord> {
         Bias(&self.0.bias)
@@ -307,7 +307,7 @@ impl<'a> Lock for TheLock<'a> {
 
     // Where no waiter sleeps they look again and again, and there is none to wake.
     fn unpark_waiters_of(&self, slot: usize) -> Unparked {
-        if self.0.plan().sleep { self.0.unpark(slot) } else { self.0.oracle.watch(Unparked::Nobody) }
+        if self.0.plan().sleep { self.0.unpark(slot) } else { self.0.oracle.watch(Unparked::NoWaiter) }
     }
     fn unpark_early(&self, slot: usize) {
         if self.0.plan().sleep {
@@ -450,7 +450,7 @@ impl Waiter for Wait<'_> {
         self.site.lock.set_since(self.site.me, 1);
     }
 
-    fn wait(&mut self, _: &Blocker, unchanged: impl Fn() -> bool) -> Outcome {
+    fn wait(&mut self, _: &Blocker, must_wait: impl Fn() -> bool) -> Outcome {
         if let Some(end) = self.end() {
             return end;
         }
@@ -459,7 +459,7 @@ impl Waiter for Wait<'_> {
         } else if thread_rng().gen_ratio(1, 2) && self.lets_pass() {
             return Outcome::BackOff;
         }
-        if !unchanged() {
+        if !must_wait() {
             return Outcome::LookAgain;
         }
         // After a yield another one goes on, by PCT at least: not always, where that one may be passed over.
@@ -469,13 +469,13 @@ impl Waiter for Wait<'_> {
         self.site.oracle().watch(Outcome::CheckAlive)
     }
 
-    fn back_off(&mut self, unchanged: impl Fn() -> bool) -> Outcome {
+    fn back_off(&mut self, must_wait: impl Fn() -> bool) -> Outcome {
         if let Some(end) = self.end() {
             return end;
         }
         thread::yield_now();
         self.site.oracle().end_if_over();
-        if unchanged() { Outcome::CheckAlive } else { Outcome::LookAgain }
+        if must_wait() { Outcome::CheckAlive } else { Outcome::LookAgain }
     }
 
     /// At any moment: that it is too soon is no harm.
@@ -513,16 +513,16 @@ impl Waiter for AnyWait<'_> {
             AnyWait::Looks(wait) => wait.queue_for_good(),
         }
     }
-    fn wait(&mut self, blocker: &Blocker, unchanged: impl Fn() -> bool) -> Outcome {
+    fn wait(&mut self, blocker: &Blocker, must_wait: impl Fn() -> bool) -> Outcome {
         match self {
-            AnyWait::Sleeps(wait) => wait.wait(blocker, unchanged),
-            AnyWait::Looks(wait) => wait.wait(blocker, unchanged),
+            AnyWait::Sleeps(wait) => wait.wait(blocker, must_wait),
+            AnyWait::Looks(wait) => wait.wait(blocker, must_wait),
         }
     }
-    fn back_off(&mut self, unchanged: impl Fn() -> bool) -> Outcome {
+    fn back_off(&mut self, must_wait: impl Fn() -> bool) -> Outcome {
         match self {
-            AnyWait::Sleeps(wait) => wait.back_off(unchanged),
-            AnyWait::Looks(wait) => wait.back_off(unchanged),
+            AnyWait::Sleeps(wait) => wait.back_off(must_wait),
+            AnyWait::Looks(wait) => wait.back_off(must_wait),
         }
     }
     fn was_parked(&self) -> bool {

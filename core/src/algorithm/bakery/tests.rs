@@ -17,11 +17,14 @@ impl Owned {
     }
 
     fn line(&self) -> Bakery<Line<'_>> {
-        Bakery(Line { words: &self.words, bound: &self.bound }, Always)
+        Bakery { registers: Line { words: &self.words, bound: &self.bound }, claims: Always }
     }
 
     fn two(&self) -> Bakery<TwoRegisters<'_>> {
-        Bakery(TwoRegisters { choosing: &self.choosing, number: &self.number, bound: &self.bound }, Always)
+        Bakery {
+            registers: TwoRegisters { choosing: &self.choosing, number: &self.number, bound: &self.bound },
+            claims: Always,
+        }
     }
 }
 
@@ -62,13 +65,13 @@ fn one_in_its_doorway_is_waited_for_and_its_slot_breaks_the_tie() {
 }
 
 fn waits_for_the_doorway(bakery: &Bakery<impl Registers>) {
-    bakery.0.set_choosing(0);
+    bakery.registers.set_choosing(0);
     assert_eq!(bakery.place(0), Place::Choosing);
     let ticket = bakery.doorway(1).unwrap();
     let blocker = bakery.blocker(1, ticket, |_| false).unwrap().unwrap();
     assert_eq!((blocker.slot, blocker.ahead), (0, 1));
     assert!(bakery.still_blocks(&blocker) && !bakery.is_next(1, ticket));
-    bakery.0.set_number(0, ticket);
+    bakery.registers.set_number(0, ticket);
     assert!(!bakery.still_blocks(&blocker) && !bakery.is_next(1, ticket) && bakery.is_next(0, ticket));
     bakery.leave(0);
     assert!(bakery.is_next(1, ticket));
@@ -80,7 +83,7 @@ fn a_death_in_the_doorway_or_behind_it_is_cleared() {
 }
 
 fn clears_the_dead(bakery: &Bakery<impl Registers>) {
-    bakery.0.set_choosing(1);
+    bakery.registers.set_choosing(1);
     bakery.forget(1);
     assert_eq!(bakery.place(1), Place::Idle);
     bakery.doorway(1).unwrap();
@@ -99,7 +102,7 @@ fn what_was_written_over_is_said_again() {
 fn restores(bakery: &Bakery<impl Registers>) {
     let ticket = bakery.doorway(0).unwrap();
     for overwrite in [Registers::clear, Registers::set_choosing] {
-        overwrite(&bakery.0, 0);
+        overwrite(&bakery.registers, 0);
         bakery.restore(0, ticket);
         assert_eq!(bakery.place(0), Place::Numbered(ticket));
     }
@@ -131,7 +134,7 @@ fn slots_beyond_the_bound_are_not_looked_at() {
 }
 
 fn looks_below_the_bound(bakery: &Bakery<impl Registers>, bound: &AtomicU32) {
-    bakery.0.set_number(3, 8);
+    bakery.registers.set_number(3, 8);
     bound.store(2, Relaxed);
     assert_eq!(bakery.doorway(0), Ok(1));
     assert_eq!(bakery.blocker(0, 1, |_| false), Ok(None));

@@ -25,18 +25,18 @@ const PASSIVE_NAP_AT_MOST_FOR_EACH: u64 = 300_000;
 const PASSIVE_NAP_SHARE: u64 = 16;
 
 impl<P: Platform, C: CalledWord> Waiter<'_, P, C> {
-    /// Parks outside of the queue until it is unparked, `unchanged` is false, or a while is over. As the designated waker that
+    /// Parks outside of the queue until it is unparked, `must_wait` is false, or a while is over. As the designated waker that
     /// takes a millisecond at most; in the passive set as long as it takes to become the designated waker, or to miss one, among
     /// so many `participants`.
-    pub fn stand_by(&mut self, participants: u32, unchanged: impl Fn() -> bool) -> Outcome {
+    pub fn stand_by(&mut self, participants: u32, must_wait: impl Fn() -> bool) -> Outcome {
         if self.claim_designation() {
-            self.wait_as_designated_waker(unchanged)
+            self.wait_as_designated_waker(must_wait)
         } else {
-            self.wait_in_passive_set(participants, unchanged)
+            self.wait_in_passive_set(participants, must_wait)
         }
     }
 
-    fn wait_as_designated_waker(&mut self, unchanged: impl Fn() -> bool) -> Outcome {
+    fn wait_as_designated_waker(&mut self, must_wait: impl Fn() -> bool) -> Outcome {
         let standby = self.standby;
         let waited = self.waited();
         standby.designated_looked_at.store(self.began.unwrap_or(0) + waited, Relaxed);
@@ -52,20 +52,20 @@ impl<P: Platform, C: CalledWord> Waiter<'_, P, C> {
         if self.stop.take_request() {
             return Outcome::Cancelled;
         }
-        if left == 0 || !unchanged() {
+        if left == 0 || !must_wait() {
             return Outcome::LookAgain;
         }
         let by_signal = P::wait(standby.event, seen, Duration::from_nanos(left));
         if let Some(ended) = self.is_interrupted(by_signal) {
             ended
-        } else if standby.event.load(Relaxed) == seen && unchanged() {
+        } else if standby.event.load(Relaxed) == seen && must_wait() {
             Outcome::CheckAlive
         } else {
             Outcome::LookAgain
         }
     }
 
-    fn wait_in_passive_set(&mut self, participants: u32, unchanged: impl Fn() -> bool) -> Outcome {
+    fn wait_in_passive_set(&mut self, participants: u32, must_wait: impl Fn() -> bool) -> Outcome {
         let standby = self.standby;
         let waited = self.waited();
         let left = self.left(waited).unwrap_or(0).min(self.passive_nap(waited, participants));
@@ -81,7 +81,7 @@ impl<P: Platform, C: CalledWord> Waiter<'_, P, C> {
         // us in the passive set; if theirs does, we see that none is designated, or the request.
         mutants::full_fence_unless(Mutant::NoFenceInPassiveSet);
         let stays =
-            left > 0 && unchanged() && !self.stop.is_requested() && !standby.claim_designation(self.me);
+            left > 0 && must_wait() && !self.stop.is_requested() && !standby.claim_designation(self.me);
         let by_signal = stays && P::wait(called, seen, Duration::from_nanos(left));
         self.stop.unparked();
         if let Some(ended) = self.is_interrupted(by_signal) {
