@@ -324,7 +324,8 @@ const char *turnlock_status_text(int32_t status);
 
 /**
  * What was wrong in the calling thread's last failed turnlock call, in full: which path, what was expected, what to
- * do. Valid until this thread calls turnlock again. Never NULL.
+ * do; of a time-out or a failed try, who has the lock and since when. Valid until this thread calls turnlock again. Never
+ * NULL.
  */
 const char *turnlock_last_error_message(void);
 

@@ -85,7 +85,7 @@ impl Acquisition<'_> {
                     }
                     continue;
                 }
-                Err(NotAcquired::Error(Error::WouldBlock | Error::TimedOut)) => {
+                Err(NotAcquired::Error(Error::WouldBlock(_) | Error::TimedOut(_))) => {
                     if *verbose {
                         print::message(&format_args!("{name:?} in {shown} is taken{}", wait.by_whom()));
                     }

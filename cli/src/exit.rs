@@ -18,14 +18,14 @@ pub const OS: u8 = 71;
 /// Returns the code for an error of the library, where a command has none of its own for it.
 pub fn code(error: &Error) -> u8 {
     match error {
-        Error::InUse { .. } | Error::TimedOut => FAILED,
+        Error::InUse { .. } | Error::TimedOut(_) => FAILED,
         Error::NotRecoverable => NOT_CONSISTENT,
         Error::System { .. }
         | Error::NoSpace { .. }
         | Error::OutOfMemory
         | Error::ParticipantsFull { .. }
         | Error::Replaced { .. }
-        | Error::WouldBlock => OS,
+        | Error::WouldBlock(_) => OS,
         _ => NO_FILE,
     }
 }

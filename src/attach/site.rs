@@ -4,6 +4,7 @@ use super::{
     attachment::Attachment,
     by_messages,
     endpoint::skip_numbers,
+    locked_by,
     message_service::Membership,
     waiter::{FileWaiter, count},
 };
@@ -19,7 +20,7 @@ use crate::registers::{Exclusively, FileClaims, FileLock};
 use std::{sync::Arc, time::Duration};
 use turnlock_core::acquire::{
     local::LocalState,
-    site::{Host, Limit, Overwritten, Site},
+    site::{ClaimOf, Host, Limit, Overwritten, Site},
 };
 use turnlock_core::algorithm::{
     bias::{self, Mark},
@@ -27,7 +28,7 @@ use turnlock_core::algorithm::{
     light_barrier::LightBarrier,
     reservation,
 };
-use turnlock_core::error::{Error, Result};
+use turnlock_core::error::{Error, LockedBy, Result};
 use turnlock_core::event::{Event, Happening};
 use turnlock_core::sync::{Ordering::Relaxed, prefetch_for_writing};
 use turnlock_core::wait::{self, Interrupt, Stop};
@@ -281,6 +282,10 @@ impl<'a, F: FileClaims> Site for FileSite<'a, F> {
         let waiter =
             wait::Waiter::new(limit, patience, slot, (stop, &attachment.adaptive), since, lock.standby());
         FileWaiter::new(waiter, attachment, lock, may_be_ended && limit != Limit::Never)
+    }
+
+    fn locked_by(&self, claim: ClaimOf<Self>) -> LockedBy {
+        locked_by::look(&self.lock, self.attachment.slot, claim, self.now())
     }
 
     fn reap(&self, slot: usize) -> Result<bool> {

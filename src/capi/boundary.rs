@@ -11,12 +11,14 @@ use std::{
     mem::ManuallyDrop,
     panic::{AssertUnwindSafe, catch_unwind},
 };
-use turnlock_core::error::{Error, Result};
+use turnlock_core::error::{Error, LockedBy, Result};
 
 /// This thread's last failure: a status alone, where that says all and nothing was allocated for it, or an error.
 /// So a call from a signal handler that fails with "you have it already" leaves the memory of the program alone.
 struct Last {
     status: Cell<i32>,
+    /// What belongs to it, if it says that the lock is taken or that the time is over.
+    locked_by: Cell<LockedBy>,
     error: RefCell<Option<Error>>,
     text: RefCell<Option<CString>>,
 }
@@ -26,6 +28,7 @@ thread_local! {
     static LAST: ManuallyDrop<Last> = const {
         ManuallyDrop::new(Last {
             status: Cell::new(0),
+            locked_by: Cell::new(LockedBy::UNKNOWN),
             error: RefCell::new(None),
             text: RefCell::new(None),
         })
@@ -68,6 +71,9 @@ fn keep(error: Error) -> i32 {
             *place = Some(error);
         } else {
             last.status.set(status);
+            if let Error::WouldBlock(by) | Error::TimedOut(by) = error {
+                last.locked_by.set(by);
+            }
         }
     });
     status
@@ -200,14 +206,19 @@ pub unsafe fn fill_in<T: Copy>(place: *mut T, told: &T) {
 }
 
 /// What was wrong in the calling thread's last failed turnlock call, in full: which path, what was expected, what to
-/// do. Valid until this thread calls turnlock again. Never NULL.
+/// do; of a time-out or a failed try, who has the lock and since when. Valid until this thread calls turnlock again. Never
+/// NULL.
 #[unsafe(no_mangle)]
 pub extern "C" fn turnlock_last_error_message() -> *const c_char {
     LAST.with(|last| {
         let (Ok(mut error), Ok(mut text)) = (last.error.try_borrow_mut(), last.text.try_borrow_mut()) else {
             return c"".as_ptr();
         };
-        let known = Error::of_status(last.status.take());
+        let known = Error::of_status(last.status.take()).map(|error| match error {
+            Error::WouldBlock(_) => Error::WouldBlock(last.locked_by.get()),
+            Error::TimedOut(_) => Error::TimedOut(last.locked_by.get()),
+            error => error,
+        });
         let Ok(()) = thread_end::tell_at_end(forget_last) else { return c"".as_ptr() };
         // One from before it was not freed when it came.
         let older = error.take();

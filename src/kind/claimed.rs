@@ -107,7 +107,7 @@ impl<K: LockKind<Claims = Claimed>> Handle<K> {
             return self.acquire(claim, limit);
         }
         self.acquire(claim, Limit::Never).map_err(|error| match error {
-            Error::WouldBlock => Error::Deadlock,
+            Error::WouldBlock(_) => Error::Deadlock,
             error => error,
         })
     }
@@ -171,7 +171,7 @@ pub(super) fn take_in_order(
         let held_some = !taken.is_empty();
         taken.drain(..).enumerate().for_each(|(nth, (_, one))| give_back(nth, one));
         let is_over = matches!(limit, Limit::For(limit) if began.elapsed() >= limit);
-        if !matches!(error, Error::TimedOut) || !held_some || is_over {
+        if !matches!(error, Error::TimedOut(_)) || !held_some || is_over {
             return Err(error);
         }
         first = at;

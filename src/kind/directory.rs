@@ -154,7 +154,7 @@ pub(super) fn with_directory_lock<R>(attachment: &Attachment, act: impl FnOnce()
     // A death here leaves an entry that names no lock yet, or one that does: nothing to repair.
     let acquisition =
         directory_lock.lock_and_reset(Limit::For(NAMING_LIMIT)).map_err(|error| match error {
-            Error::TimedOut => attachment.file.damaged(format!(
+            Error::TimedOut(_) => attachment.file.damaged(format!(
                 "its directory has been locked for {NAMING_LIMIT:?}, which takes microseconds otherwise: a process is \
                  stopped while naming or removing a lock, or the file was overwritten"
             )),

@@ -274,7 +274,7 @@ impl Mutex {
     /// let guard = mutex.lock()?;
     /// std::thread::scope(|threads| {
     ///     let other = threads.spawn(|| mutex.try_lock().map(drop));
-    ///     assert!(matches!(other.join().unwrap(), Err(turnlock::Error::WouldBlock)));
+    ///     assert!(matches!(other.join().unwrap(), Err(turnlock::Error::WouldBlock(_))));
     /// });
     /// # drop(guard);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -294,7 +294,7 @@ impl Mutex {
     /// let mutex = file.mutex("accounts")?;
     /// match mutex.lock_for(Duration::from_millis(50)) {
     ///     Ok(guard) => println!("in, with token {}", guard.fencing_token()),
-    ///     Err(turnlock::Error::TimedOut) => println!("another participant is busy"),
+    ///     Err(turnlock::Error::TimedOut(_)) => println!("another participant is busy"),
     ///     Err(error) => return Err(error.into()),
     /// }
     /// # Ok::<(), Box<dyn std::error::Error>>(())

@@ -61,11 +61,7 @@ impl Handle<SemaphoreKind> {
         let permits = self.check_weight(weight)?;
         // Only this thread gives back what it has.
         if own + u64::from(weight) > u64::from(permits) {
-            return Err(if limit == Limit::Never && !under_way {
-                Error::WouldBlock
-            } else {
-                Error::Deadlock
-            });
+            return Err(if limit == Limit::Never && !under_way { limit.passed() } else { Error::Deadlock });
         }
         self.acquire_beside(under_way, Claim { weight, ..Claim::whole(Mode::Shared) }, limit)
     }

@@ -138,7 +138,7 @@ fn remove_as<F: FileClaims>(site: &FileSite<F>, claim: F::Claim, name: &str, gen
             leave_the_queue(site.lock(), site.me());
             removed
         }
-        Err(Error::WouldBlock) => Err(in_use(format!(
+        Err(Error::WouldBlock(_)) => Err(in_use(format!(
             "its lock {name:?} is in use (`turnlock status` shows by whom): remove it when no participant holds it or waits for it"
         ))),
         Err(error) => Err(error),
@@ -160,7 +160,7 @@ fn remove_by_messages(site: &FileSite<'_>, name: &str, generation: u64) -> Resul
     let attempt = Attempt { site: *site, config, claim: () };
     let acquisition = match attempt.lock(Limit::Never) {
         Err(Error::Deadlock) => return in_use(format!("this thread has its lock {name:?}: unlock it first")),
-        Err(Error::WouldBlock) => {
+        Err(Error::WouldBlock(_)) => {
             return in_use(format!(
                 "its lock {name:?} is in use, or a participant of it does not answer (`turnlock status` shows which): \
                  remove it when no participant holds it or waits for it"

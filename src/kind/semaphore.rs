@@ -52,7 +52,7 @@ impl LockKind for SemaphoreKind {
 /// let downloads = file.semaphore_options().permits(4).open("downloads")?;
 /// let one = downloads.acquire(1)?;
 /// let three = downloads.acquire(3)?;
-/// assert!(matches!(downloads.try_acquire(1), Err(turnlock::Error::WouldBlock)));
+/// assert!(matches!(downloads.try_acquire(1), Err(turnlock::Error::WouldBlock(_))));
 /// drop((one, three));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

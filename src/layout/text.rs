@@ -25,9 +25,14 @@ impl<const WORDS: usize> Text<WORDS> {
 
     /// Returns the text as it stands; what is not UTF-8 is shown as U+FFFD.
     pub fn get(&self) -> String {
-        let bytes: Vec<u8> = self.words.iter().flat_map(|word| word.load(Relaxed).to_ne_bytes()).collect();
+        let bytes: Vec<u8> = self.bytes().collect();
         let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(Self::MAX_BYTES).min(Self::MAX_BYTES);
         String::from_utf8_lossy(&bytes[..end]).into_owned()
+    }
+
+    /// Returns its bytes as they stand, NULs at the end included. Allocates nothing.
+    pub fn bytes(&self) -> impl Iterator<Item = u8> {
+        self.words.iter().flat_map(|word| word.load(Relaxed).to_ne_bytes())
     }
 
     /// Returns whether it is `text`. Allocates nothing.

@@ -65,7 +65,7 @@ fn the_bias_of_a_stopped_owner_is_revoked_in_vain_only_if_it_is_inside() {
         let taken = mutex.lock_for(limit);
         match taken {
             Ok(guard) => assert!(!inside && !guard.acquired().previous_owner_died),
-            Err(error) => assert!(inside && matches!(error, Error::TimedOut), "{error}"),
+            Err(error) => assert!(inside && matches!(error, Error::TimedOut(_)), "{error}"),
         }
         if inside {
             assert!(biased_to(&path).is_some(), "a revocation that is given up leaves the bias where it was");

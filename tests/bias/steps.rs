@@ -164,7 +164,7 @@ fn overtaken_by_the_bias_owner() -> u64 {
     thread::scope(|threads| {
         threads.spawn(move || {
             gives_up_at.stand_here();
-            assert!(matches!(mutex.lock_for(Duration::from_millis(1)), Err(Error::TimedOut)));
+            assert!(matches!(mutex.lock_for(Duration::from_millis(1)), Err(Error::TimedOut(_))));
         });
         // It has revoked the bias, has waited, and takes the entry step once more to look whether another one is queued.
         while keeper.comes_to() != Step::RevokeWait {

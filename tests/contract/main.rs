@@ -347,7 +347,7 @@ mod only_in_rust {
         let mutex = file.mutex("a").unwrap();
         let participant = file.participant_options().label("a task").open().unwrap();
         std::mem::forget(mutex.lock_as(&participant).unwrap());
-        assert!(matches!(mutex.try_lock(), Err(Error::WouldBlock)));
+        assert!(matches!(mutex.try_lock(), Err(Error::WouldBlock(_))));
         drop(participant);
         let mut guard = mutex.try_lock().unwrap();
         assert!(guard.acquired().previous_owner_died);

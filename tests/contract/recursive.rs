@@ -89,7 +89,7 @@ pub fn one_that_exists_and_is_not_recursive_is_refused() {
     let guards = [mutex.lock().unwrap(), mutex.lock().unwrap()];
     // A participant is not the thread, and takes it once.
     let participant = file.participant().unwrap();
-    assert!(matches!(mutex.try_lock_as(&participant), Err(Error::WouldBlock)));
+    assert!(matches!(mutex.try_lock_as(&participant), Err(Error::WouldBlock(_))));
     drop(guards);
     let held = mutex.try_lock_as(&participant).unwrap();
     assert!(matches!(mutex.try_lock_as(&participant), Err(Error::Deadlock)));

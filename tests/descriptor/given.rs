@@ -66,7 +66,7 @@ fn an_empty_memfd_becomes_a_lock_file_and_is_never_taken_for_a_deleted_one() {
         let waiter = threads.spawn(|| mutex.lock_for(Duration::from_millis(300)).map(drop));
         until("it waits, or has waited", || waiter.is_finished() || is_waiting(&looks_on, 1));
         // It waits on when it has looked whether the holder lives, and the file.
-        assert!(matches!(join(waiter), Err(Error::TimedOut)));
+        assert!(matches!(join(waiter), Err(Error::TimedOut(_))));
     });
     guard.unlock().unwrap();
     // It follows nobody: no path leads to another file.
@@ -136,7 +136,7 @@ fn received_over_a_socket_it_is_one_lock_and_a_death_is_seen() {
         send(&here, &given);
         let mut other = Puppet::by_words(&format!("socket {}", there.as_raw_fd()), "a");
         let Said::Taken(token, false) = other.ask("lock") else { panic!("it is free") };
-        assert!(matches!(mutex.try_lock(), Err(Error::WouldBlock)));
+        assert!(matches!(mutex.try_lock(), Err(Error::WouldBlock(_))));
         other.0.kill();
         let mut guard = mutex.lock().unwrap();
         assert_eq!(guard.previous_owner().unwrap().fencing_token, token);
@@ -154,12 +154,12 @@ pub fn hands_on_to_children(_: &[String]) {
     // SAFETY: this process has one thread.
     match unsafe { fork() }.unwrap() {
         ForkResult::Child => {
-            assert!(matches!(mutex.try_lock(), Err(Error::WouldBlock)), "its parent has it");
+            assert!(matches!(mutex.try_lock(), Err(Error::WouldBlock(_))), "its parent has it");
             // And so for its own children.
             // SAFETY: as above.
             match unsafe { fork() }.unwrap() {
                 ForkResult::Child => {
-                    assert!(matches!(mutex.try_lock(), Err(Error::WouldBlock)));
+                    assert!(matches!(mutex.try_lock(), Err(Error::WouldBlock(_))));
                     let other = file.mutex("b").unwrap();
                     std::mem::forget(other.lock().unwrap());
                     // SAFETY: ends this process, and nothing else of it runs.

@@ -129,7 +129,7 @@ fn one_lock_is_unlocked_and_the_others_are_kept() {
     shell.transfer_to_fd(descriptor.as_raw_fd(), 1).unwrap();
     assert_eq!(file.unlock_transferred(descriptor.as_raw_fd(), Some("a")).unwrap(), 1);
     elsewhere(|| a.try_lock().map(drop)).unwrap();
-    assert!(matches!(elsewhere(|| b.try_lock().map(drop)), Err(Error::WouldBlock)));
+    assert!(matches!(elsewhere(|| b.try_lock().map(drop)), Err(Error::WouldBlock(_))));
     assert_eq!(file.unlock_transferred(descriptor.as_raw_fd(), None).unwrap(), 1);
     elsewhere(|| b.try_lock().map(drop)).unwrap();
     let unknown = file.unlock_transferred(descriptor.as_raw_fd(), Some("c")).unwrap_err();
@@ -147,7 +147,7 @@ fn a_guard_that_is_dropped_afterwards_unlocks_nothing() {
     let guard = mutex.lock_as(&shell).unwrap();
     shell.transfer_to_fd(descriptor.as_raw_fd(), 1).unwrap();
     drop(guard);
-    assert!(matches!(elsewhere(|| mutex.try_lock().map(drop)), Err(Error::WouldBlock)));
+    assert!(matches!(elsewhere(|| mutex.try_lock().map(drop)), Err(Error::WouldBlock(_))));
     assert_eq!(file.unlock_transferred(descriptor.as_raw_fd(), None).unwrap(), 1);
     elsewhere(|| mutex.try_lock().map(drop)).unwrap();
     // A thread's own participant is not to be left.
@@ -187,7 +187,7 @@ fn many_at_one_open_file_get_slots_of_their_own() {
                     let shell = participant(file);
                     std::mem::forget(mutex.lock_as(&shell).unwrap());
                     shell.transfer_to_fd(number, 1).unwrap();
-                    assert!(matches!(mutex.try_lock(), Err(Error::WouldBlock)));
+                    assert!(matches!(mutex.try_lock(), Err(Error::WouldBlock(_))));
                     assert_eq!(file.unlock_transferred(number, Some(&format!("lock {at}"))).unwrap(), 1);
                     drop(mutex.try_lock().unwrap());
                 }

@@ -73,7 +73,7 @@ fn after_a_rename_deaths_are_seen_and_participants_are_inherited() {
     let mutex = file.mutex("a").unwrap();
     let mut holder = Puppet::that_holds(&path, "a");
     fs::rename(place.at("one"), place.at("two")).unwrap();
-    assert!(matches!(elsewhere(|| mutex.try_lock().map(drop)), Err(Error::WouldBlock)));
+    assert!(matches!(elsewhere(|| mutex.try_lock().map(drop)), Err(Error::WouldBlock(_))));
     holder.0.kill();
     let mut guard = mutex.lock().unwrap();
     assert_eq!(guard.previous_owner().unwrap().pid, holder.0.pid());

@@ -97,7 +97,7 @@ fn two_copies_of_the_library_in_one_process_exclude_each_other() {
         assert_eq!(try_lock(theirs, std::ptr::null_mut()), turnlock::status::TURNLOCK_ERROR_WOULD_BLOCK);
         guard.unlock().unwrap();
         assert_eq!(try_lock(theirs, std::ptr::null_mut()), 0);
-        assert!(matches!(ours.try_lock(), Err(Error::WouldBlock)));
+        assert!(matches!(ours.try_lock(), Err(Error::WouldBlock(_))));
         assert_eq!(unlock(theirs), 0);
     }
     drop(ours.try_lock().unwrap());

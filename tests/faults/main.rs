@@ -41,9 +41,9 @@ fn assert_held(path: &Path) {
     let mutex = LockFile::open(path).unwrap().mutex("a").unwrap();
     elsewhere(|| {
         for _ in 0..20 {
-            assert!(matches!(mutex.try_lock(), Err(Error::WouldBlock)));
+            assert!(matches!(mutex.try_lock(), Err(Error::WouldBlock(_))));
         }
-        assert!(matches!(mutex.lock_for(Duration::from_millis(100)), Err(Error::TimedOut)));
+        assert!(matches!(mutex.lock_for(Duration::from_millis(100)), Err(Error::TimedOut(_))));
     });
 }
 

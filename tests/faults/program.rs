@@ -136,7 +136,7 @@ pub fn forks_in_a_wait(words: &[String]) {
         let left = matches!(locked, Err(Error::Interrupted));
         drop(locked);
         // It takes part on its own, like any child.
-        let own = matches!(mutex.lock_for(Duration::from_millis(20)), Err(Error::TimedOut));
+        let own = matches!(mutex.lock_for(Duration::from_millis(20)), Err(Error::TimedOut(_)));
         // SAFETY: ends the child without the rest of the parent's program.
         unsafe { libc::_exit(if left && own { 0 } else { 1 }) };
     }

@@ -9,7 +9,7 @@ use support::{Place, elsewhere};
 use turnlock::{AnyLock, Error, Guarded, LockFile};
 
 fn timed_out<T>(result: turnlock::Result<T>) -> bool {
-    matches!(result, Err(Error::TimedOut))
+    matches!(result, Err(Error::TimedOut(_)))
 }
 
 const SHORT: Duration = Duration::from_millis(2);
@@ -43,14 +43,14 @@ fn a_limit_and_a_deadline_end_a_wait() {
         assert!(timed_out(rows.try_lock_exclusive_until(1..2, soon())));
         assert!(timed_out(rows.try_lock_shared_for(1..2, SHORT)));
         assert!(timed_out(rows.try_lock_shared_until(1..2, soon())));
-        assert!(matches!(rows.try_lock_exclusive(1..2), Err(Error::WouldBlock)));
-        assert!(matches!(rows.try_lock_shared(1..2), Err(Error::WouldBlock)));
+        assert!(matches!(rows.try_lock_exclusive(1..2), Err(Error::WouldBlock(_))));
+        assert!(matches!(rows.try_lock_shared(1..2), Err(Error::WouldBlock(_))));
         assert!(timed_out(users.try_lock_exclusive_for("a", SHORT)));
         assert!(timed_out(users.try_lock_exclusive_until("a", soon())));
         assert!(timed_out(users.try_lock_shared_for("a", SHORT)));
         assert!(timed_out(users.try_lock_shared_until("a", soon())));
-        assert!(matches!(users.try_lock_exclusive("a"), Err(Error::WouldBlock)));
-        assert!(matches!(users.try_lock_shared("a"), Err(Error::WouldBlock)));
+        assert!(matches!(users.try_lock_exclusive("a"), Err(Error::WouldBlock(_))));
+        assert!(matches!(users.try_lock_shared("a"), Err(Error::WouldBlock(_))));
     });
     drop((held, parts));
     // What is free is had, also when the deadline is over.
@@ -100,10 +100,10 @@ fn a_guarded_value_is_one_thread_s_at_a_time() {
     let guard = count.lock().unwrap();
     assert_eq!(*guard, 4000);
     elsewhere(|| {
-        assert!(matches!(count.try_lock(), Err(Error::WouldBlock)));
+        assert!(matches!(count.try_lock(), Err(Error::WouldBlock(_))));
         assert!(timed_out(count.try_lock_for(SHORT)) && timed_out(count.try_lock_until(soon())));
         // Another handle of the lock excludes, too.
-        assert!(matches!(file.mutex("m").unwrap().try_lock(), Err(Error::WouldBlock)));
+        assert!(matches!(file.mutex("m").unwrap().try_lock(), Err(Error::WouldBlock(_))));
     });
     guard.unlock().unwrap();
     assert_eq!(count.into_inner().1, 4000);

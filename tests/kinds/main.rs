@@ -4,6 +4,7 @@ mod at_once;
 mod convenient;
 mod owned;
 mod parts;
+mod refused;
 mod rwlock;
 mod semaphore;
 mod shown;

@@ -5,7 +5,7 @@ use support::{Place, elsewhere};
 use turnlock::{Error, LockFile, OwnedGuard, OwnedKeyGuard, OwnedMutexGuard, inspect};
 
 fn would_block<T>(result: turnlock::Result<T>) -> bool {
-    matches!(result, Err(Error::WouldBlock))
+    matches!(result, Err(Error::WouldBlock(_)))
 }
 
 fn attached(place: &Place) -> usize {
@@ -33,14 +33,14 @@ fn each_kind_is_taken_here_and_released_elsewhere() {
     assert!(would_block(rows.try_lock_exclusive_owned(9..12)));
     drop((rows.try_lock_exclusive_owned(10..12).unwrap(), users.try_lock_exclusive_owned("b").unwrap()));
     let short = Duration::from_millis(1);
-    assert!(matches!(mutex.try_lock_owned_for(short), Err(Error::TimedOut)));
-    assert!(matches!(rwlock.try_read_owned_for(short), Err(Error::TimedOut)));
-    assert!(matches!(rwlock.try_write_owned_for(short), Err(Error::TimedOut)));
-    assert!(matches!(jobs.try_acquire_owned_for(1, short), Err(Error::TimedOut)));
-    assert!(matches!(rows.try_lock_shared_owned_for(0.., short), Err(Error::TimedOut)));
-    assert!(matches!(rows.try_lock_exclusive_owned_for(0.., short), Err(Error::TimedOut)));
-    assert!(matches!(users.try_lock_shared_owned_for("a", short), Err(Error::TimedOut)));
-    assert!(matches!(users.try_lock_exclusive_owned_for("a", short), Err(Error::TimedOut)));
+    assert!(matches!(mutex.try_lock_owned_for(short), Err(Error::TimedOut(_))));
+    assert!(matches!(rwlock.try_read_owned_for(short), Err(Error::TimedOut(_))));
+    assert!(matches!(rwlock.try_write_owned_for(short), Err(Error::TimedOut(_))));
+    assert!(matches!(jobs.try_acquire_owned_for(1, short), Err(Error::TimedOut(_))));
+    assert!(matches!(rows.try_lock_shared_owned_for(0.., short), Err(Error::TimedOut(_))));
+    assert!(matches!(rows.try_lock_exclusive_owned_for(0.., short), Err(Error::TimedOut(_))));
+    assert!(matches!(users.try_lock_shared_owned_for("a", short), Err(Error::TimedOut(_))));
+    assert!(matches!(users.try_lock_exclusive_owned_for("a", short), Err(Error::TimedOut(_))));
     thread::spawn(move || drop(guards)).join().unwrap();
     drop((mutex.try_lock().unwrap(), rwlock.try_write().unwrap(), jobs.try_acquire(1).unwrap()));
     let readers = (rwlock.read_owned().unwrap(), rwlock.read_owned().unwrap());

@@ -8,7 +8,7 @@ use support::{NoHang, Place, elsewhere, join, until};
 use turnlock::{Error, LockFile, inspect::Part};
 
 fn would_block<T>(result: turnlock::Result<T>) -> bool {
-    matches!(result, Err(Error::WouldBlock))
+    matches!(result, Err(Error::WouldBlock(_)))
 }
 
 #[test]

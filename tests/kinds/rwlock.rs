@@ -15,7 +15,7 @@ fn a_lock(place: &Place) -> (LockFile, RwLock) {
 }
 
 fn would_block<T>(result: turnlock::Result<T>) -> bool {
-    matches!(result, Err(Error::WouldBlock))
+    matches!(result, Err(Error::WouldBlock(_)))
 }
 
 #[test]
@@ -88,9 +88,9 @@ fn an_upgrade_waits_for_readers_and_lets_no_more_in() {
                 let upgradable = lock.upgradable().unwrap();
                 let before = upgradable.fencing_token();
                 let failed = upgradable.try_upgrade().err().unwrap();
-                assert!(matches!(failed.error, Error::WouldBlock));
+                assert!(matches!(failed.error, Error::WouldBlock(_)));
                 let failed = failed.guard.upgrade_for(Duration::from_millis(5)).err().unwrap();
-                assert!(matches!(failed.error, Error::TimedOut));
+                assert!(matches!(failed.error, Error::TimedOut(_)));
                 // Others read as before.
                 elsewhere(|| drop(lock.try_read().unwrap()));
                 for_good.store(true, SeqCst);
@@ -294,7 +294,7 @@ fn a_wait_that_is_given_up_leaves_nothing() {
     }
     let reader = lock.read().unwrap();
     elsewhere(|| {
-        assert!(matches!(lock.write_for(Duration::from_millis(10)), Err(Error::TimedOut)));
+        assert!(matches!(lock.write_for(Duration::from_millis(10)), Err(Error::TimedOut(_))));
         drop(lock.try_read().unwrap());
     });
     assert!(lock.status().unwrap().queue.is_empty());

@@ -15,7 +15,7 @@ fn of(place: &Place, permits: u32) -> (LockFile, Semaphore) {
 }
 
 fn would_block<T>(result: turnlock::Result<T>) -> bool {
-    matches!(result, Err(Error::WouldBlock))
+    matches!(result, Err(Error::WouldBlock(_)))
 }
 
 #[test]

@@ -33,7 +33,7 @@ pub fn forks_as_a_member(words: &[String]) {
     let guard = mutex.lock().unwrap();
     until_there_are(1);
     let participant = file.participant().unwrap();
-    assert!(matches!(mutex.try_lock_as(&participant), Err(Error::WouldBlock)));
+    assert!(matches!(mutex.try_lock_as(&participant), Err(Error::WouldBlock(_))));
     until_there_are(2);
     drop(participant);
     until_there_are(1);
@@ -41,7 +41,7 @@ pub fn forks_as_a_member(words: &[String]) {
     match unsafe { fork() }.unwrap() {
         ForkResult::Child => {
             until_there_are(0);
-            assert!(matches!(mutex.try_lock(), Err(Error::WouldBlock)));
+            assert!(matches!(mutex.try_lock(), Err(Error::WouldBlock(_))));
             assert!(matches!(guard.unlock(), Err(Error::NotOwner)));
             until_there_are(1);
             say("forked");

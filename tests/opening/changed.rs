@@ -310,7 +310,7 @@ fn a_file_that_somebody_alive_uses_is_of_this_boot_whatever_its_boot_id() {
     let token = peek_u64(&path, shape.token(1));
     assert!(inspect::snapshot(&path).unwrap().of_this_boot);
     let mutex = LockFile::open(&path).unwrap().mutex("a").unwrap();
-    assert!(matches!(mutex.try_lock(), Err(Error::WouldBlock)), "it is held");
+    assert!(matches!(mutex.try_lock(), Err(Error::WouldBlock(_))), "it is held");
     assert_eq!(holder.ask("unlock"), Said::Done);
     let guard = mutex.try_lock().unwrap();
     assert!(!guard.acquired().previous_owner_died, "nothing was cleared");
@@ -346,9 +346,9 @@ fn a_renamed_file_takes_newcomers_by_its_new_name_and_by_those_who_have_it_open(
     fs::rename(&path, &renamed).unwrap();
     // A new thread of one who has it open, which has not heard of the new name.
     let newcomer = || elsewhere(|| by_old.try_lock().map(drop));
-    assert!(matches!(newcomer(), Err(Error::WouldBlock)), "{:?}", newcomer());
+    assert!(matches!(newcomer(), Err(Error::WouldBlock(_))), "{:?}", newcomer());
     let by_new = LockFile::open(&renamed).unwrap().mutex("a").unwrap();
-    assert!(matches!(elsewhere(|| by_new.try_lock().map(drop)), Err(Error::WouldBlock)));
+    assert!(matches!(elsewhere(|| by_new.try_lock().map(drop)), Err(Error::WouldBlock(_))));
     assert_eq!(Puppet::at(&renamed, "a").ask("try"), Said::Error(TURNLOCK_ERROR_WOULD_BLOCK));
     guard.unlock().unwrap();
     newcomer().unwrap();

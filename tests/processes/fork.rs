@@ -34,15 +34,15 @@ pub fn forks_while_holding(words: &[String]) {
     let parents_slot = file.current_participant().unwrap().slot();
     let Some(child) = child() else {
         // Neither the guards that it remembers nor the participant are its own.
-        assert!(matches!(a.try_lock(), Err(Error::WouldBlock)));
+        assert!(matches!(a.try_lock(), Err(Error::WouldBlock(_))));
         assert!(matches!(guard_a.unlock(), Err(Error::NotOwner)));
         drop(guard_b);
         drop(guard_c);
         assert!(matches!(c.try_lock_as(&participant), Err(Error::Closed)));
         drop(participant);
         for held in [&a, &b, &c] {
-            assert!(matches!(held.try_lock(), Err(Error::WouldBlock)));
-            assert!(matches!(held.lock_for(Duration::from_millis(5)), Err(Error::TimedOut)));
+            assert!(matches!(held.try_lock(), Err(Error::WouldBlock(_))));
+            assert!(matches!(held.lock_for(Duration::from_millis(5)), Err(Error::TimedOut(_))));
         }
         assert_ne!(file.current_participant().unwrap().slot(), parents_slot);
         assert!(!file.mutex("free").unwrap().lock().unwrap().acquired().previous_owner_died);
@@ -77,12 +77,12 @@ fn a_forked_child_has_a_slot_of_its_own_and_not_its_parents_locks() {
     actor.expect("child waits");
     until_waiting(&path, "a", 1);
     for name in ["a", "b", "c"] {
-        assert!(matches!(file.mutex(name).unwrap().try_lock(), Err(Error::WouldBlock)), "{name}");
+        assert!(matches!(file.mutex(name).unwrap().try_lock(), Err(Error::WouldBlock(_))), "{name}");
     }
     actor.tell("unlock");
     actor.expect("child is in");
     actor.expect("child ended");
-    assert!(matches!(file.mutex("b").unwrap().try_lock(), Err(Error::WouldBlock)));
+    assert!(matches!(file.mutex("b").unwrap().try_lock(), Err(Error::WouldBlock(_))));
     assert!(!file.mutex("a").unwrap().lock().unwrap().acquired().previous_owner_died);
     actor.tell("unlock");
     actor.expect("done");
@@ -97,9 +97,9 @@ pub fn forks_as_the_bias_owner(words: &[String]) {
     let guard = mutex.lock().unwrap();
     let Some(child) = child() else {
         // What the parent's thread knew to enter and leave by the shortest way is not known here.
-        assert!(matches!(mutex.try_lock(), Err(Error::WouldBlock)));
+        assert!(matches!(mutex.try_lock(), Err(Error::WouldBlock(_))));
         assert!(matches!(guard.unlock(), Err(Error::NotOwner)));
-        assert!(matches!(mutex.try_lock(), Err(Error::WouldBlock)));
+        assert!(matches!(mutex.try_lock(), Err(Error::WouldBlock(_))));
         say("child waits");
         enter_often();
         return;
@@ -178,7 +178,7 @@ fn a_parent_killed_while_its_children_live_on_is_dead() {
                 None => holding = true,
             }
         }
-        assert!(matches!(mutex.lock_for(Duration::from_millis(30)), Err(Error::TimedOut)), "{kept_by}");
+        assert!(matches!(mutex.lock_for(Duration::from_millis(30)), Err(Error::TimedOut(_))), "{kept_by}");
         let parent = actor.pid();
         actor.kill();
         let mut guard = mutex.lock_for(limit::of_processes()).unwrap();
@@ -208,7 +208,7 @@ fn a_process_that_becomes_another_program_while_holding_is_told_of() {
     let mutex = LockFile::open(&path).unwrap().mutex("a").unwrap();
     let mut actor = Actor::start("execs_while_holding", &[path.to_str().unwrap()]);
     actor.expect("holding");
-    assert!(matches!(mutex.try_lock(), Err(Error::WouldBlock)));
+    assert!(matches!(mutex.try_lock(), Err(Error::WouldBlock(_))));
     actor.tell("exec");
     let mut guard = mutex.lock().unwrap();
     assert_eq!(guard.previous_owner().unwrap().pid, actor.pid());
@@ -240,7 +240,7 @@ fn a_slot_lent_to_a_child_lives_as_long_as_the_child() {
     let child = Pid::from_raw(actor.expect_number("holding") as i32);
     let parent = actor.pid();
     actor.kill();
-    assert!(matches!(mutex.lock_for(Duration::from_millis(100)), Err(Error::TimedOut)));
+    assert!(matches!(mutex.lock_for(Duration::from_millis(100)), Err(Error::TimedOut(_))));
     kill(child, signal::SIGKILL).unwrap();
     let mut guard = mutex.lock().unwrap();
     assert_eq!(guard.previous_owner().unwrap().pid, parent);

@@ -22,8 +22,8 @@ fn the_story_of_a_lock_whose_holder_dies() {
     let mutex = file.mutex("a").unwrap();
     let mut victim = Puppet::at(&path, "a");
     let Said::Taken(its_token, false) = victim.ask("lock") else { panic!("it is free") };
-    assert!(matches!(mutex.try_lock(), Err(Error::WouldBlock)));
-    assert!(matches!(mutex.lock_for(Duration::from_millis(20)), Err(Error::TimedOut)));
+    assert!(matches!(mutex.try_lock(), Err(Error::WouldBlock(_))));
+    assert!(matches!(mutex.lock_for(Duration::from_millis(20)), Err(Error::TimedOut(_))));
     victim.0.kill();
     let mut guard = mutex.lock().unwrap();
     let my_token = guard.fencing_token();
@@ -204,7 +204,7 @@ fn an_upgrade_and_a_downgrade_are_recorded() {
     let reads = rwlock.read_as(&reader).unwrap();
     let upgradable = rwlock.upgradable().unwrap();
     let refused = upgradable.try_upgrade().err().unwrap();
-    assert!(matches!(refused.error, Error::WouldBlock));
+    assert!(matches!(refused.error, Error::WouldBlock(_)));
     drop(reads);
     let writer = refused.guard.upgrade().unwrap();
     let token = writer.fencing_token();

@@ -82,7 +82,7 @@ fn the_largest_file_takes_as_much_room_as_is_used() {
     let empty = disk(&path);
     let mutex = file.mutex("a").unwrap();
     let mut other = Puppet::that_holds(&path, "a");
-    assert!(matches!(mutex.try_lock(), Err(Error::WouldBlock)));
+    assert!(matches!(mutex.try_lock(), Err(Error::WouldBlock(_))));
     other.0.kill();
     let mut guard = mutex.lock().unwrap();
     guard.mark_consistent().unwrap();

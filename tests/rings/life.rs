@@ -21,8 +21,8 @@ fn the_ring_waits_for_one_who_stands_and_not_for_one_who_left() {
         drop(member.lock().unwrap());
         elsewhere(|| {
             // One turn is its own only after the member had its own.
-            assert!(matches!(on_demand.lock_for(Duration::from_millis(20)), Err(Error::TimedOut)));
-            assert!(matches!(on_demand.try_lock(), Err(Error::WouldBlock)));
+            assert!(matches!(on_demand.lock_for(Duration::from_millis(20)), Err(Error::TimedOut(_))));
+            assert!(matches!(on_demand.try_lock(), Err(Error::WouldBlock(_))));
         });
         let status = inspect::snapshot(place.lock_file()).unwrap();
         let lock = &status.locks[0];
@@ -33,7 +33,7 @@ fn the_ring_waits_for_one_who_stands_and_not_for_one_who_left() {
         elsewhere(|| drop(on_demand.try_lock().unwrap()));
         // And comes back.
         drop(member.lock().unwrap());
-        elsewhere(|| assert!(matches!(on_demand.try_lock(), Err(Error::WouldBlock))));
+        elsewhere(|| assert!(matches!(on_demand.try_lock(), Err(Error::WouldBlock(_)))));
     }
 }
 
@@ -93,7 +93,7 @@ fn one_at_a_time_whoever_comes_and_goes() {
                             counter.count();
                             turns.fetch_add(1, Relaxed);
                         }
-                        Err(Error::TimedOut | Error::WouldBlock) => {}
+                        Err(Error::TimedOut(_) | Error::WouldBlock(_)) => {}
                         Err(error) => panic!("{error}"),
                     };
                     for round in 0..300u64 {

@@ -282,7 +282,7 @@ fn the_others_go_on<L: Shared>(
         }
         Stood::Inside => {
             let entered = takes_all(A_WHILE);
-            assert!(matches!(entered, Err(Error::TimedOut)), "a living holder was robbed: {entered:?}");
+            assert!(matches!(entered, Err(Error::TimedOut(_))), "a living holder was robbed: {entered:?}");
             // If those that wait are not to be let in first.
             if let (Some(mode), true) = (mode, others.is_empty()) {
                 let beside = stage.lock.takes_some(trial, &stage.own, mode);
@@ -292,7 +292,7 @@ fn the_others_go_on<L: Shared>(
         // In its entry step, which it may have to take back; or it acts for a dead one that is in the way, or for another.
         _ => {
             let entered = takes_all(A_WHILE);
-            assert!(matches!(entered, Ok(_) | Err(Error::TimedOut)), "{entered:?}");
+            assert!(matches!(entered, Ok(_) | Err(Error::TimedOut(_))), "{entered:?}");
         }
     }
     others

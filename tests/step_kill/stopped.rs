@@ -110,7 +110,7 @@ pub fn the_others_go_on(
     }
     match enter_within(trial, &stage.lock, None, A_WHILE) {
         Ok(_) if may_be_entered => result.stands(Stood::Outside),
-        Err(Error::TimedOut) => {}
+        Err(Error::TimedOut(_)) => {}
         entered => panic!("the victim was {stood:?}, and was robbed: {entered:?}"),
     }
     others
@@ -125,7 +125,7 @@ fn it_does_not_come_in(trial: &Trial, stage: &Stage, victim: &mut Victim) {
     victim.go_to_its_sleep();
     let newcomer = stage.file.participant().unwrap();
     let robbed = stage.lock.lock_for_as(&newcomer, A_MOMENT).err();
-    assert!(matches!(robbed, Some(Error::TimedOut)), "a survivor was robbed by a third one: {robbed:?}");
+    assert!(matches!(robbed, Some(Error::TimedOut(_))), "a survivor was robbed by a third one: {robbed:?}");
     assert_eq!(
         arena.a.load(SeqCst),
         entries,

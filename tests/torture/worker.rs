@@ -136,7 +136,7 @@ fn one_turn(arena: &Arena, me: usize, post: &Post, dice: &mut Dice) -> turnlock:
                 _ => lock.lock(),
             };
             let mut guard = match taken {
-                Err(Error::WouldBlock | Error::TimedOut) => return Ok(()),
+                Err(Error::WouldBlock(_) | Error::TimedOut(_)) => return Ok(()),
                 taken => taken?,
             };
             let (acquired, dead) = (guard.acquired(), guard.previous_owner());

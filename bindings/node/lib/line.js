@@ -7,15 +7,18 @@ const { Ending, timedOut } = require('./waits');
 class Line {
   #mayTry;
   #left;
+  #holders;
   // Each is {acquisition, resolve, reject, ended, ending}.
   #waiters = [];
   #isInLibrary = false;
 
   // mayTry()  whether the first in line may have the lock, as far as its object knows
   // left()    a wait in the library is over
-  constructor(mayTry, left) {
+  // holders() who has the lock, for the text of a time-out
+  constructor(mayTry, left, holders) {
     this.#mayTry = mayTry;
     this.#left = left;
+    this.#holders = holders;
   }
 
   get isEmpty() {
@@ -33,7 +36,7 @@ class Line {
       if (options.timeout === 0) {
         this.next(waiter);
       } else {
-        waiter.ending = new Ending(options, (reason) => this.#end(waiter, reason));
+        waiter.ending = new Ending(options, (reason) => this.#end(waiter, reason), this.#holders);
         this.next();
       }
     });
@@ -43,7 +46,7 @@ class Line {
   next(impatient = null) {
     const waiter = this.#waiters[0];
     if (!waiter || this.#isInLibrary || !this.#mayTry() || (impatient && impatient !== waiter)) {
-      if (impatient) this.#end(impatient, timedOut());
+      if (impatient) this.#end(impatient, timedOut(this.#holders));
       return;
     }
     let held;
@@ -60,7 +63,7 @@ class Line {
       waiter.resolve(held);
       this.next();
     } else if (impatient) {
-      this.#end(impatient, timedOut());
+      this.#end(impatient, timedOut(this.#holders));
     } else {
       this.#waitInLibrary(waiter);
     }

@@ -169,6 +169,8 @@ class Lock {
     return new Line(
       () => this.#mayTry(),
       () => this.#closeIfLeft(),
+      // Of a lock of parts others may have what nobody waits for here.
+      () => (this.#isOfParts ? [] : this.holders()),
     );
   }
 
@@ -212,7 +214,7 @@ class TellingLock extends Lock {
         check(status);
         return;
       }
-      if (performance.now() >= limit) throw timedOut();
+      if (performance.now() >= limit) throw timedOut(() => this.holders());
       await new Promise((resolve) => setTimeout(resolve, 5));
     }
   }

@@ -56,9 +56,12 @@ class Ending {
   #signal;
   #onAbort;
   #timer;
+  #holders;
 
-  constructor({ timeout, signal }, end) {
+  // holders()  who has the lock, for the text of a time-out
+  constructor({ timeout, signal }, end, holders) {
     this.#signal = signal;
+    this.#holders = holders;
     this.#onAbort = () => end(signal.reason);
     signal?.addEventListener('abort', this.#onAbort, { once: true });
     if (timeout < Infinity) this.#limit(performance.now() + timeout, end);
@@ -72,12 +75,26 @@ class Ending {
   // Not before its time, and further off than a timer goes.
   #limit(time, end) {
     const left = Math.min(Math.max(time - performance.now(), 0), LONGEST_TIMER);
-    this.#timer = setTimeout(() => (performance.now() < time ? this.#limit(time, end) : end(timedOut())), left);
+    this.#timer = setTimeout(() => (performance.now() < time ? this.#limit(time, end) : end(timedOut(this.#holders))), left);
   }
 }
 
-function timedOut() {
-  return new TurnlockError(STATUS.TIMED_OUT, 'the time limit passed before the turn came');
+function timedOut(holders = () => []) {
+  let by = '';
+  try {
+    by = oneOf(holders());
+  } catch {
+    // The text goes without it.
+  }
+  return new TurnlockError(STATUS.TIMED_OUT, `the time limit passed before the turn came${by}`);
+}
+
+function oneOf([holder, ...others]) {
+  if (!holder) return '';
+  const { pid, label, durationMs } = holder;
+  const who = label ? `process ${pid} (${label})` : `process ${pid}`;
+  const has = durationMs > 0 ? `has had it for ${(durationMs / 1000).toFixed(1)} s` : 'has it';
+  return `: ${who} ${has}${others.length > 0 ? `, and ${others.length} more have it too` : ''}`;
 }
 
 module.exports = { Ending, timedOut, wait };

@@ -85,6 +85,8 @@ test('times and signals that cannot be', async (t) => {
   for (const timeout of [-Infinity, -1, 0, 1e-9]) {
     assert.throws(() => waiter.lockSync({ timeout }), failure('TIMED_OUT'));
     await assert.rejects(waiter.lock({ timeout }), failure('TIMED_OUT'));
+    // Which process has it: this one.
+    await assert.rejects(waiter.lock({ timeout }), { message: new RegExp(`came: process ${process.pid} .* has`) });
   }
   for (const signal of [null, 7, {}]) await assert.rejects(waiter.lock({ signal }), wrongType);
   assert.throws(() => waiter.lockSync({ signal: AbortSignal.timeout(1) }), failure('INVALID_ARGUMENT'));

@@ -7,7 +7,7 @@ use crate::error::{OrRaise, raise};
 use crate::hold::Held;
 use crate::shared_file::locked;
 use crate::wait::Wait;
-use crate::{facts, plan};
+use crate::{facts, plan, refusal};
 use pyo3::{
     IntoPyObjectExt,
     prelude::*,
@@ -52,12 +52,15 @@ impl Claimed {
     fn acquire(&self, py: Python, want: &Want, limit: Limit) -> PyResult<Option<Held>> {
         let lock = self.open(py)?;
         let taken = match Held::now(&lock, want) {
-            Err(Error::WouldBlock) if limit != Limit::Never => Held::wait(py, &lock, want, limit),
+            Err(Error::WouldBlock(_)) if limit != Limit::Never => Held::wait(py, &lock, want, limit),
             taken => taken,
         };
         match taken {
             Ok(held) => Ok(Some(held)),
-            Err(Error::WouldBlock | Error::TimedOut) => Ok(None),
+            Err(Error::WouldBlock(by) | Error::TimedOut(by)) => {
+                refusal::note(by);
+                Ok(None)
+            }
             Err(error) => Err(raise(py, error)),
         }
     }
@@ -139,7 +142,7 @@ impl Claimed {
     fn reset(&self, py: Python, timeout: f64) -> PyResult<bool> {
         let (lock, limit) = (self.open(py)?, limit(true, timeout)?);
         match py.detach(|| lock.lock.reset(limit)) {
-            Err(Error::WouldBlock | Error::TimedOut) => Ok(false),
+            Err(Error::WouldBlock(_) | Error::TimedOut(_)) => Ok(false),
             reset => reset.map(|()| true).or_raise(py),
         }
     }
@@ -279,7 +282,7 @@ impl Hold {
         });
         *locked(&self.held) = Some(held);
         match upgraded {
-            Err(Error::WouldBlock | Error::TimedOut) => Ok(false),
+            Err(Error::WouldBlock(_) | Error::TimedOut(_)) => Ok(false),
             upgraded => upgraded.map(|()| true).or_raise(py),
         }
     }

@@ -6,7 +6,7 @@ use crate::error::{OrRaise, raise};
 use crate::hold::Held;
 use crate::shared_file::locked;
 use crate::wait::Wait;
-use crate::{facts, plan};
+use crate::{facts, plan, refusal};
 use pyo3::{
     IntoPyObjectExt,
     prelude::*,
@@ -84,15 +84,21 @@ impl Exclusive {
                     drop(state);
                     return self.keep(py, held).map(|()| true);
                 }
-                Err(Error::WouldBlock) if limit == Limit::Never => return Ok(false),
-                Err(Error::WouldBlock) => state.lock().cloned(),
+                Err(Error::WouldBlock(by)) if limit == Limit::Never => {
+                    refusal::note(by);
+                    return Ok(false);
+                }
+                Err(Error::WouldBlock(_)) => state.lock().cloned(),
                 Err(error) => Err(error),
             }
         };
         let lock = lock.or_raise(py)?;
         match Held::wait(py, &lock, &Want::Whole, limit) {
             Ok(held) => self.keep(py, held).map(|()| true),
-            Err(Error::TimedOut) => Ok(false),
+            Err(Error::TimedOut(by)) => {
+                refusal::note(by);
+                Ok(false)
+            }
             Err(error) => Err(raise(py, error)),
         }
     }
@@ -215,7 +221,7 @@ impl Exclusive {
     fn reset(&self, py: Python, timeout: f64) -> PyResult<bool> {
         let (lock, limit) = (self.lock(py)?, limit(true, timeout)?);
         match py.detach(|| lock.lock.reset(limit)) {
-            Err(Error::WouldBlock | Error::TimedOut) => Ok(false),
+            Err(Error::WouldBlock(_) | Error::TimedOut(_)) => Ok(false),
             reset => reset.map(|()| true).or_raise(py),
         }
     }

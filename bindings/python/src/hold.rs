@@ -6,7 +6,7 @@ use crate::shared_file::Slot;
 use crate::thread;
 use pyo3::prelude::*;
 use std::{mem, sync::Arc};
-use turnlock::{Error, Result};
+use turnlock::{Error, LockedBy, Result};
 
 /// A lock that this process holds.
 pub struct Held {
@@ -44,7 +44,7 @@ impl Held {
                 Self::acquire_to_spare(lock, want, lock.file.spare_slot()?, Limit::Never)
             }
             // The participant has it, or awaits it.
-            Err(Error::Deadlock) => Err(Error::WouldBlock),
+            Err(Error::Deadlock) => Err(Error::WouldBlock(LockedBy::UNKNOWN)),
             taken => taken,
         }
     }

@@ -9,6 +9,7 @@
 //! | `hold` | an acquisition |
 //! | `plan`, `arguments` | what constructors and `acquire` are given |
 //! | `error`, `facts` | errors and what is known of a lock, as Python's objects |
+//! | `refusal` | who had a lock that was refused |
 //! | `exclusive` | `Lock` and `TurnRing` |
 //! | `recursive` | `RLock` |
 //! | `claimed` | `RWLock`, `Semaphore`, `RangeLock`, `KeyedLock` |
@@ -24,6 +25,7 @@ mod file;
 mod hold;
 mod plan;
 mod recursive;
+mod refusal;
 mod shared_file;
 mod thread;
 mod wait;
@@ -40,6 +42,7 @@ fn _native(module: &Bound<PyModule>) -> PyResult<()> {
     thread::prepare(module.py())?;
     module.add("abi_version", ABI_VERSION)?;
     module.add("version", env!("CARGO_PKG_VERSION"))?;
+    module.add_function(wrap_pyfunction!(refusal::_refused_by, module)?)?;
     module.add_class::<exclusive::Exclusive>()?;
     module.add_class::<recursive::Recursive>()?;
     module.add_class::<claimed::Claimed>()?;

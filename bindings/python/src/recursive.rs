@@ -7,7 +7,7 @@ use crate::any::{AnyLock, Limit, OpenLock, Plan};
 use crate::arguments::{Blocking, limit};
 use crate::error::{OrRaise, raise, warn_if_closed};
 use crate::shared_file::locked;
-use crate::{facts, plan, thread};
+use crate::{facts, plan, refusal, thread};
 use pyo3::{
     prelude::*,
     types::{PyDict, PyList, PyTuple},
@@ -126,15 +126,21 @@ impl Recursive {
                     drop(stale);
                     return Ok(true);
                 }
-                Err(Error::WouldBlock) if limit == Limit::Never => return Ok(false),
-                Err(Error::WouldBlock) => state.lock().cloned(),
+                Err(Error::WouldBlock(by)) if limit == Limit::Never => {
+                    refusal::note(by);
+                    return Ok(false);
+                }
+                Err(Error::WouldBlock(_)) => state.lock().cloned(),
                 Err(error) => Err(error),
             }
         };
         let lock = lock.or_raise(py)?;
         match py.detach(|| Owned::acquire(&lock, limit)) {
             Ok(owned) => self.keep(py, owned).map(|()| true),
-            Err(Error::TimedOut) => Ok(false),
+            Err(Error::TimedOut(by)) => {
+                refusal::note(by);
+                Ok(false)
+            }
             Err(error) => Err(raise(py, error)),
         }
     }
@@ -318,7 +324,7 @@ impl Recursive {
     fn reset(&self, py: Python, timeout: f64) -> PyResult<bool> {
         let (lock, limit) = (self.lock(py)?, limit(true, timeout)?);
         match py.detach(|| lock.lock.reset(limit)) {
-            Err(Error::WouldBlock | Error::TimedOut) => Ok(false),
+            Err(Error::WouldBlock(_) | Error::TimedOut(_)) => Ok(false),
             reset => reset.map(|()| true).or_raise(py),
         }
     }

@@ -45,7 +45,7 @@ impl Wait {
         locked(&self.slot).take();
         match taken {
             Ok(held) => (self.answer)(py, Some(held)),
-            Err(Error::TimedOut | Error::WouldBlock | Error::Cancelled) => (self.answer)(py, None),
+            Err(Error::TimedOut(_) | Error::WouldBlock(_) | Error::Cancelled) => (self.answer)(py, None),
             Err(error) => Err(raise(py, error)),
         }
     }

@@ -108,6 +108,9 @@ def test_timeouts(make, timeout, path):
         assert time.monotonic() - began >= 0.1
         assert error.value.lock_file == path and isinstance(error.value, TimeoutError)
         assert path in str(error.value) and "could not be acquired" in str(error.value)
+        if timeout is turnlock.Timeout:
+            # Which process has it, and since when: this one.
+            assert f"process {os.getpid()} (" in str(error.value) and ") has had it for" in str(error.value)
         copy = pickle.loads(pickle.dumps(error.value))
         assert type(copy) is timeout and copy.lock_file == path
         assert not other.is_locked and other.lock_counter == 0

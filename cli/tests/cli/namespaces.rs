@@ -40,7 +40,7 @@ fn equal_pids_in_two_pid_namespaces_are_two_participants() {
     assert!(!holds.participant.same_pid_namespace);
     assert_eq!(holds.participant.life, Life::Alive);
     let mutex = LockFile::open(&file).unwrap().mutex("a").unwrap();
-    assert!(matches!(mutex.try_lock(), Err(Error::WouldBlock)), "it is held");
+    assert!(matches!(mutex.try_lock(), Err(Error::WouldBlock(_))), "it is held");
     assert!(waiter.try_wait().unwrap().is_none(), "it still waits");
     // With `unshare` dies its child, and with that, number 1 of its namespace, everything in it.
     holder.kill().unwrap();

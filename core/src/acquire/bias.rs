@@ -32,7 +32,7 @@ pub fn take_as_head<S: Site>(attempt: &Attempt<S>, waiter: &mut S::Waiter) -> Re
                 // A try that will fail should not disturb an owner that is inside.
                 let is_inside = || site.lock().held(owner.slot).load(Acquire) != 0;
                 if waiter.limit() == Limit::Never && is_inside() && !waiter.check_alive(owner.slot)? {
-                    return Err(Error::WouldBlock);
+                    return Err(Limit::Never.passed());
                 }
             }
             if !revoke(attempt, waiter, owner)? {

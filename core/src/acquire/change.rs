@@ -47,12 +47,13 @@ where
 
     fn upgrade_and_note(&self, limit: Limit) -> Result<u64> {
         self.note_as(Event::Asked, false, 0);
-        let upgraded = self.upgrade_when_alone(limit);
-        match &upgraded {
-            Ok(token) => self.note_as(Event::Acquired, false, *token),
-            Err(error) => self.note_failure(error),
+        match self.upgrade_when_alone(limit) {
+            Ok(token) => {
+                self.note_as(Event::Acquired, false, token);
+                Ok(token)
+            }
+            Err(error) => Err(self.give_up(error, Claim { mode: Mode::Exclusive, ..self.claim })),
         }
-        upgraded
     }
 
     fn note_as(&self, event: Event, shared: bool, token: u64) {

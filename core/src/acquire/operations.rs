@@ -5,7 +5,7 @@
 use super::{
     liveness,
     local::{Holding, Idle},
-    site::{Attempt, HeadOf, Limit, Lock, QueueHead, Site},
+    site::{Attempt, ClaimOf, HeadOf, Limit, Lock, QueueHead, Site},
 };
 use crate::algorithm::{claim::HoldClass, ownership::Health};
 use crate::error::{Error, Result};
@@ -32,12 +32,13 @@ impl<S: Site> Attempt<S> {
         // Another core had them last, as a rule: both lines come at once, while we do the rest.
         self.site.prefetch();
         self.note(Event::Asked, 0);
-        let acquired = self.try_lock_or_wait(limit);
-        match &acquired {
-            Ok(acquisition) => self.note(Event::Acquired, acquisition.token),
-            Err(error) => self.note_failure(error),
+        match self.try_lock_or_wait(limit) {
+            Ok(acquisition) => {
+                self.note(Event::Acquired, acquisition.token);
+                Ok(acquisition)
+            }
+            Err(error) => Err(self.give_up(error, self.claim)),
         }
-        acquired
     }
 
     #[inline]
@@ -73,15 +74,14 @@ impl<S: Site> Attempt<S> {
     /// Takes the lock, and opens it again if it was not recoverable (or inconsistent). Errors as [`Attempt::lock`].
     pub fn lock_and_reset(&self, limit: Limit) -> Result<Acquisition> {
         self.note(Event::Asked, 0);
-        let acquired = self.acquire_and_reset(limit);
-        match &acquired {
+        match self.acquire_and_reset(limit) {
             Ok(acquisition) => {
                 self.note(Event::Acquired, acquisition.token);
                 self.note(Event::Recovered, acquisition.token);
+                Ok(acquisition)
             }
-            Err(error) => self.note_failure(error),
+            Err(error) => Err(self.give_up(error, self.claim)),
         }
-        acquired
     }
 
     fn acquire_and_reset(&self, limit: Limit) -> Result<Acquisition> {
@@ -101,15 +101,17 @@ impl<S: Site> Attempt<S> {
         Ok(Acquisition { token, owner_dead: false })
     }
 
-    /// Notes for observers that an acquisition came to nothing.
+    /// Notes for observers that an acquisition of `claim` came to nothing. Returns the error, which says who has the lock if that
+    /// is why.
     #[cold]
-    pub fn note_failure(&self, error: &Error) {
-        let event = match error {
-            Error::WouldBlock => Event::WouldBlock,
-            Error::TimedOut => Event::TimedOut,
-            _ => Event::GaveUp,
+    pub fn give_up(&self, error: Error, claim: ClaimOf<S>) -> Error {
+        let (event, error) = match error {
+            Error::WouldBlock(_) => (Event::WouldBlock, Error::WouldBlock(self.site.locked_by(claim))),
+            Error::TimedOut(_) => (Event::TimedOut, Error::TimedOut(self.site.locked_by(claim))),
+            error => (Event::GaveUp, error),
         };
         self.note(event, 0);
+        error
     }
 
     fn acquire(&self, limit: Limit) -> Result<u64> {

@@ -1,6 +1,6 @@
 //! How long a call may wait, and what comes of a wait: plain values, between an acquisition and its site.
 
-use crate::error::Error;
+use crate::error::{Error, LockedBy};
 use std::time::Duration;
 
 /// How long a call may wait.
@@ -18,7 +18,9 @@ impl Limit {
     /// Returns the error of a wait whose time is up.
     #[inline]
     pub fn passed(self) -> Error {
-        if self == Limit::Never { Error::WouldBlock } else { Error::TimedOut }
+        // Who has it is said where the call ends: `Attempt::give_up`.
+        let by = LockedBy::UNKNOWN;
+        if self == Limit::Never { Error::WouldBlock(by) } else { Error::TimedOut(by) }
     }
 }
 

@@ -326,7 +326,7 @@ fn look_before_trying<S: Site>(attempt: &Attempt<S>) -> Result<()> {
         }
         let mut waiter = attempt.site.waiter(Limit::Never, 0, false);
         if !waiter.check_alive(blocker.slot)? && queue.still_blocks(&blocker) {
-            return Err(Error::WouldBlock);
+            return Err(Limit::Never.passed());
         }
     }
     Ok(())

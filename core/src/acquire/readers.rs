@@ -15,7 +15,7 @@ use crate::algorithm::{
     eviction::{Eviction, Skipped},
     ownership::Health,
 };
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::mutants::{self, Mutant};
 use crate::sync::{Ordering::Acquire, full_fence};
 use crate::trace::{self, Step};
@@ -152,7 +152,7 @@ fn take_as_writer<S: Site>(attempt: &Attempt<S>, waiter: &mut S::Waiter) -> Resu
                 && !eviction::reap_insiders(attempt, waiter)?
                 && is_another_inside(attempt)
             {
-                return Err(Error::WouldBlock);
+                return Err(Limit::Never.passed());
             }
         }
         if !eviction::publish_trying(attempt) {

@@ -16,7 +16,7 @@ use crate::algorithm::{
     ownership::{Health, TRYING},
     reservation::Reservation,
 };
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::sync::Ordering::Acquire;
 use crate::trace::{self, Step};
 
@@ -194,7 +194,7 @@ pub fn revoke_others<S: Site>(
         }
         // A try that will fail should not take it away.
         if waiter.limit() == Limit::Never && !may_pass(attempt, first) && !waiter.check_alive(first)? {
-            return Err(Error::WouldBlock);
+            return Err(Limit::Never.passed());
         }
     }
     let mut told = Skipped::NONE;

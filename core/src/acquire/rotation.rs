@@ -337,7 +337,7 @@ impl<'a, S: Site> RingWait<'a, S> {
             Limit::Forever => Limit::Forever,
         };
         queue::queue_and_enter(self.attempt, limit, 0, self.may_be_ended).map_err(|error| match error {
-            Error::TimedOut => self.waiter.limit().passed(),
+            Error::TimedOut(_) => self.waiter.limit().passed(),
             error => error,
         })?;
         trace::at(Step::Reconfigure);

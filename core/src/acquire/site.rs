@@ -18,7 +18,7 @@ use crate::algorithm::{
     ring::{Machines, Membership, Rule},
     shared_bias::SharedBias,
 };
-use crate::error::Result;
+use crate::error::{LockedBy, Result};
 use crate::sync::AtomicU64;
 
 pub use super::{
@@ -147,6 +147,10 @@ pub trait Site: Host {
     /// Begins a wait of at most `limit` that lets others pass for `patience` nanoseconds, and on while another waiter is the
     /// designated waker. `may_be_ended`: by a cancel or an interrupt.
     fn waiter(&self, limit: Limit, patience: u64, may_be_ended: bool) -> Self::Waiter;
+    /// Returns who holds the lock in a way that conflicts with `claim`, as far as one look shows; for people.
+    fn locked_by(&self, _claim: ClaimOf<Self>) -> LockedBy {
+        LockedBy::UNKNOWN
+    }
     /// Acts for slot `slot` if it is dead. Returns whether that was done.
     fn reap(&self, slot: usize) -> Result<bool>;
 }

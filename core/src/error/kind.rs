@@ -7,12 +7,12 @@ impl Error {
     /// Which of std's kinds of errors this is; [`ErrorKind::Other`] if std has none.
     ///
     /// ```
-    /// assert_eq!(turnlock_core::Error::WouldBlock.kind(), std::io::ErrorKind::WouldBlock);
+    /// assert_eq!(turnlock_core::Error::Deadlock.kind(), std::io::ErrorKind::Deadlock);
     /// ```
     pub fn kind(&self) -> ErrorKind {
         match self {
-            Error::WouldBlock => ErrorKind::WouldBlock,
-            Error::TimedOut => ErrorKind::TimedOut,
+            Error::WouldBlock(_) => ErrorKind::WouldBlock,
+            Error::TimedOut(_) => ErrorKind::TimedOut,
             Error::Interrupted => ErrorKind::Interrupted,
             Error::Deadlock => ErrorKind::Deadlock,
             Error::OutOfMemory => ErrorKind::OutOfMemory,
@@ -52,11 +52,11 @@ impl Error {
 ///
 /// ```
 /// fn locked() -> std::io::Result<()> {
-///     Err(turnlock_core::Error::TimedOut)?
+///     Err(turnlock_core::Error::Deadlock)?
 /// }
 /// let error = locked().unwrap_err();
-/// assert_eq!(error.kind(), std::io::ErrorKind::TimedOut);
-/// assert!(matches!(error.downcast(), Ok(turnlock_core::Error::TimedOut)));
+/// assert_eq!(error.kind(), std::io::ErrorKind::Deadlock);
+/// assert!(matches!(error.downcast(), Ok(turnlock_core::Error::Deadlock)));
 /// ```
 impl From<Error> for io::Error {
     fn from(error: Error) -> Self {

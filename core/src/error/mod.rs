@@ -1,7 +1,10 @@
 //! The errors: what was wrong, what was expected, what to do.
 
 mod kind;
+mod locked_by;
 pub mod status;
+
+pub use locked_by::LockedBy;
 
 use status::*;
 use std::{fmt, path::PathBuf};
@@ -16,9 +19,9 @@ pub enum Error {
     /// An argument is out of range or contradicts another.
     InvalidArgument(String),
     /// Another participant has the lock, and the call was asked not to wait.
-    WouldBlock,
+    WouldBlock(LockedBy),
     /// The time limit passed. The place in the queue was given up.
-    TimedOut,
+    TimedOut(LockedBy),
     /// Another thread cancelled the wait. The place in the queue was given up.
     Cancelled,
     /// The caller already has or awaits the lock.
@@ -193,8 +196,10 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Error::InvalidArgument(what) => write!(f, "{what}"),
-            Error::WouldBlock => write!(f, "the lock is taken"),
-            Error::TimedOut => write!(f, "the time limit passed before the turn came"),
+            Error::WouldBlock(LockedBy::UNKNOWN) => write!(f, "the lock is taken"),
+            Error::WouldBlock(by) => write!(f, "the lock is taken: {by}"),
+            Error::TimedOut(LockedBy::UNKNOWN) => write!(f, "the time limit passed before the turn came"),
+            Error::TimedOut(by) => write!(f, "the time limit passed before the turn came: {by}"),
             Error::Cancelled => write!(f, "the wait was cancelled by another thread"),
             Error::Deadlock => write!(
                 f,
@@ -333,8 +338,8 @@ impl Error {
     #[doc(hidden)]
     pub fn of_status(status: i32) -> Option<Self> {
         Some(match status {
-            TURNLOCK_ERROR_WOULD_BLOCK => Error::WouldBlock,
-            TURNLOCK_ERROR_TIMED_OUT => Error::TimedOut,
+            TURNLOCK_ERROR_WOULD_BLOCK => Error::WouldBlock(LockedBy::UNKNOWN),
+            TURNLOCK_ERROR_TIMED_OUT => Error::TimedOut(LockedBy::UNKNOWN),
             TURNLOCK_ERROR_CANCELLED => Error::Cancelled,
             TURNLOCK_ERROR_DEADLOCK => Error::Deadlock,
             TURNLOCK_ERROR_RECURSION_LIMIT => Error::RecursionLimit,
@@ -355,13 +360,13 @@ impl Error {
     /// The stable number of this error, the same as the C ABI returns: always negative.
     ///
     /// ```
-    /// assert_eq!(turnlock_core::Error::TimedOut.code(), turnlock_core::error::status::TURNLOCK_ERROR_TIMED_OUT);
+    /// assert_eq!(turnlock_core::Error::Cancelled.code(), turnlock_core::error::status::TURNLOCK_ERROR_CANCELLED);
     /// ```
     pub fn code(&self) -> i32 {
         match self {
             Error::InvalidArgument(_) => TURNLOCK_ERROR_INVALID_ARGUMENT,
-            Error::WouldBlock => TURNLOCK_ERROR_WOULD_BLOCK,
-            Error::TimedOut => TURNLOCK_ERROR_TIMED_OUT,
+            Error::WouldBlock(_) => TURNLOCK_ERROR_WOULD_BLOCK,
+            Error::TimedOut(_) => TURNLOCK_ERROR_TIMED_OUT,
             Error::Cancelled => TURNLOCK_ERROR_CANCELLED,
             Error::Deadlock => TURNLOCK_ERROR_DEADLOCK,
             Error::RecursionLimit => TURNLOCK_ERROR_RECURSION_LIMIT,

@@ -133,8 +133,8 @@ impl World {
                 self.section(me, &attempt, acquisition);
                 unlock(&self.go_on(me, attempt, visit.then));
             }
-            Err(Error::WouldBlock) if visit.limit == Limit::Never => {}
-            Err(Error::TimedOut) if visit.limit != Limit::Forever => {}
+            Err(Error::WouldBlock(_)) if visit.limit == Limit::Never => {}
+            Err(Error::TimedOut(_)) if visit.limit != Limit::Forever => {}
             Err(error) => panic!("{me} cannot lock: {error}"),
         }
     }
@@ -166,7 +166,7 @@ impl World {
                 self.section(me, &more, acquisition);
                 to.map_or(more, |to| self.downgrade(me, more, to))
             }
-            Err(Error::WouldBlock | Error::TimedOut) if limit != Limit::Forever => {
+            Err(Error::WouldBlock(_) | Error::TimedOut(_)) if limit != Limit::Forever => {
                 count(&self.tally.upgrades_given_up);
                 self.read(&attempt);
                 attempt

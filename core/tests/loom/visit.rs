@@ -100,8 +100,8 @@ impl Scene {
         };
         match acquired {
             Ok(acquisition) => self.section(me, visit, &attempt, acquisition),
-            Err(Error::WouldBlock) if visit.limit == Limit::Never => {}
-            Err(Error::TimedOut) if visit.limit != Limit::Forever => {}
+            Err(Error::WouldBlock(_)) if visit.limit == Limit::Never => {}
+            Err(Error::TimedOut(_)) if visit.limit != Limit::Forever => {}
             Err(Error::NotRecoverable) => {
                 let was_closed = self.oracle.ever_closed.load(SeqCst);
                 assert!(

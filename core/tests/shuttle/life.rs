@@ -105,8 +105,8 @@ impl World {
         match acquired {
             Ok(acquisition) => self.section(attempt, acquisition),
             Err(
-                Error::WouldBlock
-                | Error::TimedOut
+                Error::WouldBlock(_)
+                | Error::TimedOut(_)
                 | Error::Cancelled
                 | Error::Interrupted
                 | Error::Unsupported(_),

@@ -64,7 +64,7 @@ impl Hold {
                 let attachment = &more[nth].attachment;
                 let _calls = attachment.begin_taking(region)?;
                 let taken = handle.acquire_at(attachment, claim, limit);
-                let is_cancelled = matches!(taken, Err(Error::TimedOut)) && self.own.clear_cancel();
+                let is_cancelled = matches!(taken, Err(Error::TimedOut(_))) && self.own.clear_cancel();
                 if is_cancelled { Err(Error::Cancelled) } else { taken }
             }
         };

@@ -132,13 +132,13 @@ pub fn revokes_and_waits(trial: &Trial) {
 pub fn revokes_in_vain(trial: &Trial) {
     behind(trial, biased(trial), Meanwhile::TimePasses, |stage, _| {
         begin();
-        gives_up(trial, || stage.lock.lock_for(limit(trial)), |error| matches!(error, Error::TimedOut));
+        gives_up(trial, || stage.lock.lock_for(limit(trial)), |error| matches!(error, Error::TimedOut(_)));
     });
 }
 
 pub fn tries_in_vain(trial: &Trial) {
     behind(trial, biased(trial), Meanwhile::Nothing, |stage, _| {
         begin();
-        gives_up(trial, || stage.lock.try_lock(), |error| matches!(error, Error::WouldBlock));
+        gives_up(trial, || stage.lock.try_lock(), |error| matches!(error, Error::WouldBlock(_)));
     });
 }

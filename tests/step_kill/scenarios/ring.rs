@@ -28,7 +28,7 @@ type Take = fn(&Lock) -> Result<Held<'_>>;
 fn takes_its_turn(trial: &Trial, lock: &Lock, take: Take) {
     trial.arena.is_busy(true);
     match take(lock) {
-        Err(Error::WouldBlock) if trial.fate == Fate::Stopped => trial.arena.is_busy(false),
+        Err(Error::WouldBlock(_)) if trial.fate == Fate::Stopped => trial.arena.is_busy(false),
         taken => has_its_turn(trial.arena, taken.unwrap()),
     }
 }
@@ -148,7 +148,7 @@ pub fn leaves(trial: &Trial, algorithm: RingAlgorithm) {
         member.lock().unwrap().unlock().unwrap();
         // It stands from here on, and its turn comes after the next one.
         let in_vain = member.lock_for_as(&other, Duration::ZERO).err();
-        assert!(matches!(in_vain, Some(Error::TimedOut)), "{in_vain:?}");
+        assert!(matches!(in_vain, Some(Error::TimedOut(_))), "{in_vain:?}");
         member.lock().unwrap().unlock().unwrap();
         member.lock_as(&other).unwrap().unlock().unwrap();
         begin();

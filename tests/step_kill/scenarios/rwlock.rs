@@ -272,7 +272,7 @@ pub fn revokes_in_vain(trial: &Trial) {
             begin();
             trial.arena.is_busy(true);
             match stage.lock.write_for(Duration::ZERO) {
-                Err(Error::TimedOut) => trial.arena.is_busy(false),
+                Err(Error::TimedOut(_)) => trial.arena.is_busy(false),
                 taken => {
                     assert!(trial.fate == Fate::Stopped, "the reader is alive");
                     writes(trial, taken.unwrap());
@@ -342,7 +342,7 @@ pub fn upgrades_in_vain(trial: &Trial) {
             trial.arena.is_busy(true);
             match upgradable.upgrade_for(Duration::ZERO) {
                 Err(not_upgraded) => {
-                    assert!(matches!(not_upgraded.error, Error::TimedOut), "{not_upgraded}");
+                    assert!(matches!(not_upgraded.error, Error::TimedOut(_)), "{not_upgraded}");
                     trial.arena.is_busy(false);
                     looks(trial, not_upgraded.guard.acquired());
                     not_upgraded.guard.unlock().unwrap();

@@ -56,7 +56,7 @@ pub fn lets_others_pass(trial: &Trial) {
 pub fn tries_in_vain(trial: &Trial) {
     behind_a_holder(trial, Meanwhile::Nothing, |stage, _| {
         begin();
-        gives_up(trial, || stage.lock.try_lock(), |error| matches!(error, Error::WouldBlock));
+        gives_up(trial, || stage.lock.try_lock(), |error| matches!(error, Error::WouldBlock(_)));
     });
 }
 
@@ -106,7 +106,7 @@ pub fn cancels(trial: &Trial) {
 
 pub fn times_out_after(trial: &Trial, stage: &Stage, limit: Duration) {
     begin();
-    gives_up(trial, || stage.lock.lock_for(limit), |error| matches!(error, Error::TimedOut));
+    gives_up(trial, || stage.lock.lock_for(limit), |error| matches!(error, Error::TimedOut(_)));
 }
 
 /// It cannot have the lock, except where the holder leaves while it is stopped.

@@ -1,6 +1,7 @@
 //! File systems of a test's own, in a private mount namespace: nobody else sees them, and they go with the thread.
 
 use nix::{
+    errno::Errno,
     mount::{MsFlags, mount},
     sched::{CloneFlags, unshare},
 };
@@ -22,7 +23,14 @@ pub fn mount_memory(at: &Path, bytes: u64) -> Result<(), String> {
 
 /// Makes a mounted file system read-only.
 pub fn make_read_only(at: &Path) {
-    mount(None::<&str>, at, None::<&str>, MsFlags::MS_REMOUNT | MsFlags::MS_RDONLY, None::<&str>).unwrap();
+    let flags = MsFlags::MS_REMOUNT | MsFlags::MS_RDONLY;
+    // Another test's child has what this process has open until it becomes its program, and it may be long before that.
+    let is_over = || match mount(None::<&str>, at, None::<&str>, flags, None::<&str>) {
+        Err(Errno::EBUSY) => None,
+        done => Some(done),
+    };
+    let limit = super::limit::of_processes();
+    super::limit::within(limit, is_over).expect("no file there is open for writing any more").unwrap();
 }
 
 /// Mounts an overlay of `lower`, with `upper` and `work` taking what is written.

@@ -96,7 +96,7 @@ fn second(post: &Post, lock: &KeyedLock, dice: &mut Dice) -> Done {
     post.is_at(Phase::LockSecond);
     // Two that wait for each other's would wait for ever.
     let mut guard = match lock.write_for(name(key), Duration::from_micros(dice.roll(20))) {
-        Err(Error::Deadlock | Error::TimedOut) => return Ok(()),
+        Err(Error::Deadlock | Error::TimedOut(_)) => return Ok(()),
         taken => taken?,
     };
     post.is_at(Phase::InsideBoth);

@@ -151,7 +151,7 @@ pub fn work(post: &Post, lock: &Lock, mut dice: Dice) -> ! {
         };
         match done {
             // A try that was turned away, or a wait that was over.
-            Ok(()) | Err(Error::WouldBlock | Error::TimedOut) => {}
+            Ok(()) | Err(Error::WouldBlock(_) | Error::TimedOut(_)) => {}
             Err(error) => {
                 post.arena.last_error.store(error.code() as u32, Relaxed);
                 post.fault(Fault::Error);

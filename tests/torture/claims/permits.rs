@@ -94,7 +94,7 @@ pub fn turn(post: &Post, semaphore: &Semaphore, in_c: &InC, dice: &mut Dice) -> 
                 post.is_at(UnlockBoth);
                 second.unlock()?;
             }
-            Err(Error::WouldBlock) => {}
+            Err(Error::WouldBlock(_)) => {}
             Err(error) => return Err(error),
         }
     }

@@ -90,7 +90,7 @@ fn second(post: &Post, lock: &RangeLock, dice: &mut Dice) -> Done {
     // Two that wait for each other's would wait for ever.
     let mut guard = match lock.write_for(numbers(&range), Duration::from_micros(dice.roll(20))) {
         // It overlaps with what this worker has, or with what another one has.
-        Err(Error::Deadlock | Error::TimedOut) => return Ok(()),
+        Err(Error::Deadlock | Error::TimedOut(_)) => return Ok(()),
         taken => taken?,
     };
     post.is_at(Phase::InsideBoth);

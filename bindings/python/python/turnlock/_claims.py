@@ -41,7 +41,7 @@ class _Claims(_native.Claimed):
     def _hold(self, want: Want, blocking: bool, timeout: float) -> Hold:
         hold = self._take(want, blocking, timeout)
         if hold is None:
-            raise Timeout(self.path)
+            raise Timeout(self.path, _native._refused_by())
         return hold
 
 

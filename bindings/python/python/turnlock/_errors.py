@@ -5,6 +5,8 @@ import os
 import sys
 import warnings
 
+from ._facts import Holder
+
 
 class Error(Exception):
     """What turnlock raises is one of these, but for wrong arguments: those are TypeError, ValueError or OverflowError.
@@ -21,20 +23,32 @@ class Timeout(Error, TimeoutError):
     Raised by `turnlock.lock`, `FileLock` and `AsyncFileLock`; `acquire` of the other classes returns False instead.
     """
 
-    def __init__(self, lock_file: str) -> None:
+    def __init__(self, lock_file: str, locked_by: str = "") -> None:
         super().__init__(lock_file)
         self._lock_file = lock_file
+        self._locked_by = locked_by
 
-    def __reduce__(self) -> tuple[type["Timeout"], tuple[str]]:
-        return self.__class__, (self._lock_file,)
+    def __reduce__(self) -> tuple[type["Timeout"], tuple[str, str]]:
+        return self.__class__, (self._lock_file, self._locked_by)
 
     def __str__(self) -> str:
-        return f"The file lock '{self._lock_file}' could not be acquired: another has it; wait longer, or try later"
+        why = self._locked_by or "another has it"
+        return f"The file lock '{self._lock_file}' could not be acquired: {why}; wait longer, or try later"
 
     @property
     def lock_file(self) -> str:
         """The path of the lock file."""
         return self._lock_file
+
+
+def one_of(holders: list[Holder]) -> str:
+    """Who has a lock, as a sentence; "" if no holder was seen. A wait that was cancelled does not say it."""
+    if not holders:
+        return ""
+    holder, *others = holders
+    name = f"process {holder.pid} ({holder.label})" if holder.label else f"process {holder.pid}"
+    span = " has it" if holder.for_seconds is None else f" has had it for {holder.for_seconds:.1f} s"
+    return name + span + (f", and {len(others)} more have it too" if others else "")
 
 
 class NotOwnerError(Error, RuntimeError):

@@ -7,6 +7,7 @@ import threading
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+from . import _native
 from ._errors import Timeout
 from ._locks import Lock
 
@@ -189,7 +190,7 @@ class FileLock:
             waits = self.blocking if blocking is None else blocking
             acquired = lock.acquire(timeout=seconds) if waits else lock.acquire(blocking=False)
             if not acquired:
-                raise Timeout(self._lock_file)
+                raise Timeout(self._lock_file, _native._refused_by())
             # Another thread that shares the context may have been faster, and let go of it since.
             context.lock, context.counter = lock, 0
         context.counter += 1

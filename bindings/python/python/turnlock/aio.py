@@ -18,7 +18,7 @@ from collections.abc import Awaitable, Callable, Generator
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from . import _claims, _filelock, _locks, _native
+from . import _claims, _errors, _filelock, _locks, _native
 from ._errors import Timeout
 
 if TYPE_CHECKING:
@@ -315,7 +315,7 @@ class FileLock:
                 self._lock = _locks.Lock(plan._path, _filelock.NAME, mode=plan._permissions)
             waits = self._plan.blocking if blocking is None else blocking
             if not await _acquire(self._lock, waits, seconds):
-                raise Timeout(self.lock_file)
+                raise Timeout(self.lock_file, _errors.one_of(self._lock.holders()))
             self._counter = 0
         self._counter += 1
         return _Release(self.release)

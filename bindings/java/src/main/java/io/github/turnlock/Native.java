@@ -7,6 +7,7 @@ import com.sun.jna.Pointer;
 import com.sun.jna.ptr.IntByReference;
 import com.sun.jna.ptr.LongByReference;
 import com.sun.jna.ptr.PointerByReference;
+import java.util.concurrent.TimeoutException;
 
 /** The functions of {@code turnlock.h}, mapped directly. A negative status is a failure: {@link #check} makes it one. */
 final class Native {
@@ -161,6 +162,11 @@ final class Native {
 
     static TurnlockException failure(int status) {
         return new TurnlockException(Status.of(status), turnlock_last_error_message().getString(0, "UTF-8"));
+    }
+
+    /** What {@code turnlock_last_error_message} says of the wait of this thread that has just passed its limit. */
+    static TimeoutException timedOut() {
+        return new TimeoutException(turnlock_last_error_message().getString(0, "UTF-8"));
     }
 
     /** Memory of so many bytes that begins with its size, as every struct of the ABI does; all else is 0. */

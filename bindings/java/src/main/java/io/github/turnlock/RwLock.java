@@ -122,7 +122,7 @@ public final class RwLock extends SeveralLock {
             int status = Interrupts.interruptibly(
                     () -> Native.turnlock_hold_upgrade(hold, Native.WAIT_AT_MOST, nanoseconds, acquired));
             if (status == Status.TIMED_OUT.number()) {
-                throw new TimeoutException("the time limit passed before the readers had left");
+                throw Native.timedOut();
             }
             if (status == Status.INTERRUPTED.number() && Thread.interrupted()) {
                 throw new InterruptedException();

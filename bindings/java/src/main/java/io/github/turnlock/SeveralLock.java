@@ -33,13 +33,13 @@ abstract class SeveralLock extends AnyLock {
     /** Waits at most so many nanoseconds, or until the thread is interrupted. */
     final Taken take(Request request, long limit) throws InterruptedException, TimeoutException {
         long began = System.nanoTime();
-        Taken taken = null;
-        if (turnstile.tryAcquire(limit, TimeUnit.NANOSECONDS)) {
-            long left = limit == Long.MAX_VALUE ? limit : Math.max(limit - (System.nanoTime() - began), 0);
-            taken = takeInTurn(open -> open.takeInterruptibly(request, left));
+        if (!turnstile.tryAcquire(limit, TimeUnit.NANOSECONDS)) {
+            throw new TimeoutException(Texts.TURN_OF_ANOTHER_THREAD);
         }
+        long left = limit == Long.MAX_VALUE ? limit : Math.max(limit - (System.nanoTime() - began), 0);
+        Taken taken = takeInTurn(open -> open.takeInterruptibly(request, left));
         if (taken == null) {
-            throw new TimeoutException("the time limit passed before the turn came");
+            throw Native.timedOut();
         }
         return taken;
     }

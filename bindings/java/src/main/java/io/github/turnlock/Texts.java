@@ -10,6 +10,10 @@ import java.util.Objects;
 
 /** Texts and times as the C ABI wants them. */
 final class Texts {
+    /** Of a wait that passed its limit before the library was asked. */
+    static final String TURN_OF_ANOTHER_THREAD =
+            "the time limit passed before the turn came: another thread of this program has or awaits the lock by the same object";
+
     private Texts() {}
 
     /** UTF-8 with a NUL at the end. A text that C would read otherwise is {@code failure}. */

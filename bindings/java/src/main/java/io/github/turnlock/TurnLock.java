@@ -78,8 +78,14 @@ public abstract class TurnLock extends AnyLock implements Lock {
 
     /** Waits at most so long, or until the thread is interrupted. */
     public Acquisition acquire(Duration limit) throws InterruptedException, TimeoutException {
-        if (!tryLock(Texts.nanoseconds(Objects.requireNonNull(limit, "limit")), TimeUnit.NANOSECONDS)) {
-            throw new TimeoutException("the time limit passed before the turn came");
+        long nanoseconds = Math.max(Texts.nanoseconds(Objects.requireNonNull(limit, "limit")), 0);
+        long began = System.nanoTime();
+        if (!gate.tryLock(nanoseconds, TimeUnit.NANOSECONDS)) {
+            throw new TimeoutException(Texts.TURN_OF_ANOTHER_THREAD);
+        }
+        long left = Math.max(nanoseconds - (System.nanoTime() - began), 0);
+        if (!enter(open -> open.takeInterruptibly(request, left))) {
+            throw Native.timedOut();
         }
         return acquisition;
     }

@@ -301,7 +301,9 @@ public class TurnLockTest {
         holder.lock();
         assertFalse(another.tryLock());
         assertFalse(another.tryLock(5, TimeUnit.MILLISECONDS));
-        assertThrows(TimeoutException.class, () -> another.acquire(Duration.ofMillis(5)));
+        String why =
+                assertThrows(TimeoutException.class, () -> another.acquire(Duration.ofMillis(5))).getMessage();
+        assertTrue(why, why.contains(": process " + ProcessHandle.current().pid() + " ("));
         assertFalse(others.submit(() -> holder.tryLock(5, TimeUnit.MILLISECONDS)).get());
         holder.unlock();
         another.acquire(Duration.ofSeconds(50)).close();

@@ -1,0 +1,156 @@
+//! Who had a lock when a call gave up.
+
+use std::fmt;
+
+/// Who had the lock when a call gave up: what one look at that moment showed, for people to read. Neither made nor dropped with
+/// memory, so that a signal handler may have one.
+///
+/// It displays as "process 4711 (backup) has had it for 3.2 s, and 2 others have it too"; as nothing if no holder was seen.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct LockedBy {
+    /// 0: one of another PID namespace.
+    process: u32,
+    others: u32,
+    nanoseconds: u64,
+    label: [u8; LABEL],
+    sight: Sight,
+}
+
+/// How long a label may be, in bytes. What is longer is cut.
+const LABEL: usize = 31;
+
+/// What was seen.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Sight {
+    /// No holder.
+    None,
+    /// One, and not since when it has the lock.
+    Holder,
+    /// One, and since when.
+    Since,
+    /// One, which has had the lock for longer than it is known.
+    AtLeast,
+}
+
+impl LockedBy {
+    /// No holder was seen.
+    pub const UNKNOWN: Self =
+        Self { process: 0, others: 0, nanoseconds: 0, label: [0; LABEL], sight: Sight::None };
+
+    /// One holder, process `process` of this PID namespace, or of another one (`None`). `label`: what it calls itself, as far as a
+    /// NUL.
+    pub fn holder(process: Option<u32>, label: impl IntoIterator<Item = u8>) -> Self {
+        let mut seen = Self { process: process.unwrap_or(0), sight: Sight::Holder, ..Self::UNKNOWN };
+        let label = label.into_iter().take_while(|byte| *byte != 0);
+        seen.label.iter_mut().zip(label).for_each(|(to, from)| *to = from);
+        seen
+    }
+
+    /// So many others have it, too.
+    pub fn and_others(self, others: usize) -> Self {
+        Self { others: others.try_into().unwrap_or(u32::MAX), ..self }
+    }
+
+    /// It has had the lock for so long; at least so long, if it is not known since when.
+    pub fn for_nanoseconds(self, nanoseconds: u64, at_least: bool) -> Self {
+        Self { nanoseconds, sight: if at_least { Sight::AtLeast } else { Sight::Since }, ..self }
+    }
+
+    /// Returns the process that has the lock, if one was seen that this PID namespace has a number for.
+    pub fn process(&self) -> Option<u32> {
+        Some(self.process).filter(|process| *process != 0)
+    }
+
+    fn label(&self) -> &str {
+        let end = self.label.iter().position(|byte| *byte == 0).unwrap_or(LABEL);
+        let label = &self.label[..end];
+        // The last character may have been cut, and the file may have been overwritten.
+        std::str::from_utf8(label)
+            .unwrap_or_else(|error| std::str::from_utf8(&label[..error.valid_up_to()]).unwrap_or_default())
+    }
+}
+
+impl fmt::Display for LockedBy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.sight == Sight::None {
+            return Ok(());
+        }
+        match self.process {
+            0 => write!(f, "a process of another PID namespace")?,
+            process => write!(f, "process {process}")?,
+        }
+        match self.label() {
+            "" => {}
+            label => write!(f, " ({})", label.escape_debug())?,
+        }
+        match self.sight {
+            Sight::Since => write!(f, " has had it for {}", Span(self.nanoseconds))?,
+            Sight::AtLeast => write!(f, " has had it for at least {}", Span(self.nanoseconds))?,
+            _ => write!(f, " has it")?,
+        }
+        match self.others {
+            0 => Ok(()),
+            1 => write!(f, ", and another one has it too"),
+            others => write!(f, ", and {others} others have it too"),
+        }
+    }
+}
+
+impl fmt::Debug for LockedBy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "LockedBy({self})")
+    }
+}
+
+/// A span of time in nanoseconds, for people.
+struct Span(u64);
+
+impl fmt::Display for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let seconds = self.0 / 1_000_000_000;
+        match seconds {
+            0 => write!(f, "{} ms", self.0 / 1_000_000),
+            1..60 => write!(f, "{:.1} s", self.0 as f64 / 1e9),
+            60..3_600 => write!(f, "{} min", seconds / 60),
+            3_600..86_400 => write!(f, "{} h {} min", seconds / 3_600, seconds / 60 % 60),
+            _ => write!(f, "{} d {} h", seconds / 86_400, seconds / 3_600 % 24),
+        }
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_says_who_has_the_lock_and_since_when() {
+        let backup = LockedBy::holder(Some(4711), *b"backup\0junk");
+        assert_eq!(backup.to_string(), "process 4711 (backup) has it");
+        assert_eq!(
+            backup.for_nanoseconds(3_240_000_000, false).and_others(2).to_string(),
+            "process 4711 (backup) has had it for 3.2 s, and 2 others have it too"
+        );
+        let unnamed = LockedBy::holder(None, []).for_nanoseconds(12_000_000, true).and_others(1);
+        assert_eq!(
+            unnamed.to_string(),
+            "a process of another PID namespace has had it for at least 12 ms, and another one has it too"
+        );
+        assert_eq!(LockedBy::UNKNOWN.to_string(), "");
+        assert_eq!((backup.process(), unnamed.process()), (Some(4711), None));
+    }
+
+    #[test]
+    fn what_does_not_fit_or_is_no_text_is_left_out() {
+        let long = LockedBy::holder(Some(1), "x".repeat(30).bytes().chain("é".bytes()));
+        assert_eq!(long.label(), "x".repeat(30));
+        assert_eq!(LockedBy::holder(Some(1), *b"ab\xffcd").label(), "ab");
+        assert_eq!(LockedBy::holder(Some(1), *b"\x1b[2J").to_string(), "process 1 (\\u{1b}[2J) has it");
+    }
+
+    #[test]
+    fn spans_are_in_units_that_people_read() {
+        let spans = [0, 999_000_000, 59_900_000_000, 60_000_000_000, 7_380_000_000_000, 90_000_000_000_000];
+        let texts = spans.map(|span| Span(span).to_string());
+        assert_eq!(texts, ["0 ms", "999 ms", "59.9 s", "1 min", "2 h 3 min", "1 d 1 h"]);
+    }
+}

@@ -1,0 +1,53 @@
+//! Who has a lock, for the error of a call that gives up: one look, without memory from the allocator.
+
+use crate::registers::{FileClaims, FileLock};
+use turnlock_core::acquire::site::Lock;
+use turnlock_core::algorithm::{
+    claim::{Claims, Relation},
+    ownership::token_in,
+};
+use turnlock_core::error::LockedBy;
+use turnlock_core::sync::Ordering::Relaxed;
+
+/// Returns who, other than `me`, holds the lock in a way that conflicts with `claim`, and for how long at the time `now`.
+#[cold]
+pub fn look<'a, F: FileClaims>(
+    lock: &FileLock<'a, F>,
+    me: usize,
+    claim: <F::In<'a> as Claims>::Claim,
+    now: u64,
+) -> LockedBy {
+    let claims = lock.queue().claims;
+    // Relaxed: all of it is a guess by the time that somebody reads it.
+    let conflicts = |slot: &usize| {
+        *slot != me && token_in(lock.held(*slot).load(Relaxed)).is_some() && claims.cost(claim, *slot) > 0
+    };
+    let alone = lock.claims.relation() == Relation::Always;
+    // Where only one can have it, that is the bias owner as a rule, and one look is enough.
+    if alone
+        && let Some(owner) = lock.bias().owner().filter(|owner| *owner < lock.slots() && conflicts(owner))
+    {
+        return seen(lock, me, owner, now);
+    }
+    let slots = lock.lock.header.slots_in_use.load(Relaxed) as usize;
+    let mut holders = (0..slots.min(lock.slots())).filter(conflicts);
+    let Some(first) = holders.next() else { return LockedBy::UNKNOWN };
+    seen(lock, me, first, now).and_others(if alone { 0 } else { holders.count() })
+}
+
+fn seen<F: FileClaims>(lock: &FileLock<'_, F>, me: usize, slot: usize, now: u64) -> LockedBy {
+    let record = &lock.view.slots()[slot];
+    // The caller wrote down its own when it took its slot.
+    let own = &lock.view.slots()[me];
+    let is_here = record.pid_namespace.load(Relaxed) == own.pid_namespace.load(Relaxed);
+    let holder = LockedBy::holder(
+        is_here.then(|| record.pid.load(Relaxed)),
+        if record.label.is("") { record.program.bytes() } else { record.label.bytes() },
+    );
+    match (lock.since(slot), lock.revoking_since()) {
+        (0, 0) => holder,
+        // A biased entry does not write down when it began.
+        (0, wanted) => holder.for_nanoseconds(now.saturating_sub(wanted), true),
+        (since, _) => holder.for_nanoseconds(now.saturating_sub(since), false),
+    }
+}
