@@ -6,7 +6,9 @@
 #
 # PREFIX            where to: /usr/local if not said; a relative one is below the current folder
 # DESTDIR           a folder that stands for / until a package is unpacked elsewhere
-# CARGO_TARGET_DIR  where to build: target/ beside this script if not said
+# CARGO_TARGET_DIR  where to build: target/ beside this script if not said. What `cargo build --release` has built there is
+#                   not built again, but for the C library, which has a soname then
+# TURNLOCK_SYMBOLS  not empty: symbols and line numbers are installed too, for debuggers and profilers (five times as large)
 # TURNLOCK_BUILT    a folder with turnlock, libturnlock.so and libturnlock.a that were built before: installs these, and
 #                   builds nothing. (Built without TURNLOCK_SONAME=1, such a library has no soname.)
 #
@@ -50,10 +52,9 @@ version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
 abi=4
 
 if [ -z "$built" ]; then
-    # In a folder of its own: this library has a soname, the one that cargo builds by itself has none.
-    target=${CARGO_TARGET_DIR:-target}/install
-    TURNLOCK_SONAME=1 cargo build --release --target-dir "$target"
-    built=$target/release
+    # With a soname, which the library that cargo builds by itself has not: under that name only an installed one is found.
+    TURNLOCK_SONAME=1 cargo build --release
+    built=${CARGO_TARGET_DIR:-target}/release
 fi
 
 mkdir -p "$root/bin" "$root/include/turnlock" "$root/lib/pkgconfig" "$root/lib/cmake/turnlock" "$root/share/man/man1" \
@@ -63,13 +64,21 @@ if [ -z "${DESTDIR:-}" ]; then
     prefix=$(cd "$prefix" && pwd)
     root=$prefix
 fi
+without() { # without WHAT FILE: leaves it out of an installed file, where there is strip(1)
+    if [ -z "${TURNLOCK_SYMBOLS:-}" ] && command -v strip >/dev/null; then
+        strip "$1" "$2"
+    fi
+}
 install -m 755 "$built/turnlock" "$root/bin/turnlock"
+without --strip-all "$root/bin/turnlock"
 install -m 644 include/turnlock.h bindings/cpp/turnlock.hpp "$root/include/"
 install -m 644 bindings/cpp/turnlock/*.hpp "$root/include/turnlock/"
 install -m 755 "$built/libturnlock.so" "$root/lib/libturnlock.so.$version"
+without --strip-unneeded "$root/lib/libturnlock.so.$version"
 ln -sf "libturnlock.so.$version" "$root/lib/libturnlock.so.$abi"
 ln -sf "libturnlock.so.$abi" "$root/lib/libturnlock.so"
 install -m 644 "$built/libturnlock.a" "$root/lib/libturnlock.a"
+without --strip-debug "$root/lib/libturnlock.a"
 cat > "$root/lib/pkgconfig/turnlock.pc" <<EOF
 prefix=$prefix
 libdir=\${prefix}/lib

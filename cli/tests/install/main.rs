@@ -160,6 +160,26 @@ fn cmake_builds(here: &Path, begin: &str, options: &str) {
 }
 
 #[test]
+fn symbols_are_installed_on_request() {
+    let folder = tempfile::tempdir().unwrap();
+    built_folder(folder.path());
+    let size = |name: &str| fs::metadata(folder.path().join(name)).unwrap().len();
+    for (prefix, symbols) in [("with", "1"), ("without", "")] {
+        let output = install(folder.path(), &[prefix], &[("TURNLOCK_SYMBOLS", symbols)]);
+        assert!(output.status.success(), "{}", text(&output.stderr));
+    }
+    for (built, installed) in [
+        ("turnlock", "bin/turnlock"),
+        ("libturnlock.so", "lib/libturnlock.so"),
+        ("libturnlock.a", "lib/libturnlock.a"),
+    ] {
+        assert_eq!(size(&format!("with/{installed}")), size(&format!("built/{built}")), "{installed}");
+        let without = size(&format!("without/{installed}"));
+        assert!(without < size(&format!("with/{installed}")), "{installed} has {without} bytes");
+    }
+}
+
+#[test]
 fn every_function_has_a_manual_page() {
     let folder = tempfile::tempdir().unwrap();
     built_folder(folder.path());
