@@ -44,6 +44,7 @@ mod terminal;
 mod terms;
 mod top;
 mod trace;
+mod users;
 mod wait_line;
 mod waiting;
 mod wanted;

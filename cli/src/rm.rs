@@ -1,6 +1,6 @@
 //! `turnlock rm`: deletes a lock file that is not in use.
 
-use super::{escape, exit, failed::FileError, file, print};
+use super::{escape, exit, failed::FileError, file, print, users};
 use std::{path::PathBuf, process::ExitCode};
 use turnlock::{Error, LockFile};
 
@@ -19,7 +19,8 @@ EXIT CODES
   71  something else went wrong, or standard output cannot be written to
 
 Who takes part without holding or waiting (a thread that locked before) uses it too: `turnlock status --all` shows everyone.
-With several files each is tried, and the first failure is the exit code.
+With several files each is tried, and the first failure is the exit code. A file of another format is left alone; the message
+says whether a process uses it, and where none does rm(1) may delete it.
 
 EXAMPLES
   turnlock rm /run/app/app.lock
@@ -59,6 +60,7 @@ impl Rm {
                 Ok(()) => deleted.push(path.to_string_lossy().into_owned()),
                 Err(Error::NotFound { .. }) if self.force => {}
                 Err(error) => {
+                    let error = users::with_users(error, path);
                     failed.get_or_insert(exit::code(&error));
                     print::complain(&error);
                     errors.push(FileError::new(path, &error));

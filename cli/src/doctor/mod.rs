@@ -18,7 +18,7 @@ mod place;
 
 use super::{
     describe::{BAD, FAINT, STRONG, quoted},
-    escape, exit, file, fit, print,
+    escape, exit, file, fit, print, users,
 };
 use finding::{Finding, Severity};
 use std::{
@@ -85,6 +85,7 @@ fn report(named: &Path) -> Report {
     let (status, missing) = match file::snapshot(named) {
         Ok(status) => (Some(status), false),
         Err(error) => {
+            let error = users::with_users(error, named);
             let missing = matches!(error, Error::NotFound { .. }) && !file::descriptor(named);
             if !missing {
                 findings.push(unreadable(&error));

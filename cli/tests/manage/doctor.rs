@@ -193,6 +193,53 @@ fn a_file_of_another_format_is_a_problem_of_versions() {
     assert!(found["finding"].as_str().unwrap().contains("1.0"), "{found}");
 }
 
+/// Whether it can be deleted, `turnlock status` of this version cannot say.
+#[test]
+fn of_a_file_of_another_format_it_is_said_who_uses_it() {
+    use std::os::fd::AsRawFd;
+    let fixture = new_fixture();
+    let golden = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/..")).join("tests/golden/format-1.0.lock");
+    std::fs::copy(golden, &fixture.file).unwrap();
+    let said = || {
+        let rm = fixture.turnlock("rm", &[]);
+        assert_eq!(rm.status.code(), Some(66));
+        let report = json(&fixture.turnlock("doctor", &["--json"]));
+        (errors(&rm), one(&report, "version")["to_do"].as_str().unwrap().to_owned())
+    };
+    let is_unused = |(rm, doctor): (String, String)| {
+        let unused = "no process uses it now, as far as /proc shows";
+        assert!(rm.contains(unused) && doctor.contains(unused), "{rm}{doctor}");
+    };
+    let is_used = |(rm, doctor): (String, String), user: &str| {
+        assert!(rm.contains(user) && doctor.contains(user), "{rm}{doctor}: {user}");
+    };
+    is_unused(said());
+
+    let mut reader =
+        Command::new("sleep").arg("1000").stdin(std::fs::File::open(&fixture.file).unwrap()).spawn().unwrap();
+    // What this program starts has its name until it becomes another one.
+    until("it is sleep", || {
+        std::fs::read_to_string(format!("/proc/{}/comm", reader.id())).unwrap() == "sleep\n"
+    });
+    is_used(said(), &format!("sleep (pid {}) uses it now", reader.id()));
+    reader.kill().unwrap();
+    reader.wait().unwrap();
+    is_unused(said());
+
+    // Mapped, and not open any more: as turnlock has it.
+    let file = std::fs::File::open(&fixture.file).unwrap();
+    // SAFETY: a new mapping, which nothing reads.
+    let map = unsafe {
+        libc::mmap(std::ptr::null_mut(), 4096, libc::PROT_READ, libc::MAP_SHARED, file.as_raw_fd(), 0)
+    };
+    assert_ne!(map, libc::MAP_FAILED);
+    drop(file);
+    is_used(said(), &format!("(pid {}) uses it now", std::process::id()));
+    // SAFETY: the mapping that was made above.
+    assert_eq!(unsafe { libc::munmap(map, 4096) }, 0);
+    is_unused(said());
+}
+
 /// A mount namespace of one's own, with an overlay, where this machine lets one have that.
 #[test]
 fn an_overlay_and_a_read_only_mount_are_named() {
