@@ -11,7 +11,7 @@ from pathlib import Path
 HERE = Path(__file__).parent
 
 # The number of seconds after which a child is given up.
-PATIENCE = 30
+PATIENCE = 120
 
 
 @contextmanager

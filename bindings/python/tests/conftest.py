@@ -7,7 +7,7 @@ import sys
 import pytest
 
 # In seconds. TURNLOCK_CHECK_PATIENCE makes it longer, as it does for ./check.
-LIMIT = 60 * float(os.environ.get("TURNLOCK_CHECK_PATIENCE", "1"))
+LIMIT = 240 * float(os.environ.get("TURNLOCK_CHECK_PATIENCE", "1"))
 
 
 @pytest.fixture(autouse=True)

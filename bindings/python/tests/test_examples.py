@@ -9,12 +9,13 @@ import sys
 from pathlib import Path
 
 import pytest
+from children import PATIENCE
 
 ROOT = Path(__file__).parent.parent.parent.parent
 
 
 def run(*arguments, **options):
-    done = subprocess.run([str(each) for each in arguments], capture_output=True, text=True, timeout=55, **options)
+    done = subprocess.run([str(each) for each in arguments], capture_output=True, text=True, timeout=PATIENCE, **options)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
@@ -39,7 +40,7 @@ def test_a_pool_and_a_c_program_write_one_json_file(tmp_path):
     tally.write_text('{"c": 0, "python": 0, "total": 0}')
     beside = subprocess.Popen([str(tmp_path / "tally-c"), str(tmp_path), "2000"])
     run(sys.executable, source / "tally.py", tmp_path, 2000)
-    assert beside.wait(timeout=55) == 0
+    assert beside.wait(timeout=PATIENCE) == 0
     assert json.loads(tally.read_text()) == {"c": 2000, "python": 2000, "total": 4000}
 
 

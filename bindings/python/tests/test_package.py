@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 import turnlock
 import turnlock.aio
+from children import PATIENCE
 from turnlock import _errors, _native
 
 HERE = Path(__file__).parent.parent
@@ -44,7 +45,7 @@ def test_a_native_half_of_another_abi_version_is_refused():
         "import sys, types; native = types.ModuleType('turnlock._native'); native.abi_version = 999;"
         "sys.modules['turnlock._native'] = native; import turnlock"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=PATIENCE)
     assert "ImportError: turnlock: the native half has ABI version 999" in done.stderr
 
 
@@ -75,7 +76,7 @@ def test_the_stubs_say_what_the_modules_have(tmp_path):
     pytest.importorskip("mypy")
     # Elsewhere, so that it is the installed package that is looked at.
     command = [sys.executable, "-m", "mypy.stubtest", "turnlock"]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=55)
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=PATIENCE)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
@@ -92,7 +93,7 @@ def test_typed_programs_pass(tmp_path):
         "    pass\n"
     )
     done = subprocess.run(
-        [sys.executable, "-m", "mypy", "--strict", str(program)], capture_output=True, text=True, cwd=tmp_path, timeout=55
+        [sys.executable, "-m", "mypy", "--strict", str(program)], capture_output=True, text=True, cwd=tmp_path, timeout=PATIENCE
     )
     errors = re.findall(r"program.py:(\d+): error", done.stdout)
     assert errors == ["5", "6"], done.stdout + done.stderr
@@ -119,7 +120,7 @@ def test_examples_in_the_readme_run(tmp_path):
     blocks = re.findall(r"```python\n(.*?)```", text, re.S)
     assert len(blocks) >= 3
     for block in blocks:
-        done = subprocess.run([sys.executable, "-c", block], capture_output=True, text=True, cwd=tmp_path, timeout=60)
+        done = subprocess.run([sys.executable, "-c", block], capture_output=True, text=True, cwd=tmp_path, timeout=PATIENCE)
         assert done.returncode == 0, block + done.stderr
     for name in re.findall(r"`turnlock\.((?:aio\.)?\w+)", text):
         owner, _, last = name.rpartition(".")

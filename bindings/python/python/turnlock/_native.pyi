@@ -13,9 +13,9 @@ __all__ = ["abi_version", "version", "Exclusive", "Recursive", "Claimed", "Hold"
 abi_version: int
 version: str
 
-@disjoint_base
 def _refused_by() -> str: ...
 
+@disjoint_base
 class Exclusive:
     def __new__(cls, path: str | PathLike[str], name: str, **options: Any) -> Self: ...
     def acquire(self, blocking: bool = True, timeout: float = -1) -> bool: ...
