@@ -55,6 +55,12 @@ pub enum Event {
     FileReplaced,
 }
 
+// Priorities of syslog(3).
+const ERROR: u8 = 3;
+const WARNING: u8 = 4;
+const NOTICE: u8 = 5;
+const INFORMATION: u8 = 6;
+
 /// One change. What does not belong to the event is left out.
 #[derive(Clone, Debug, serde::Serialize)]
 pub struct Change {
@@ -155,6 +161,22 @@ impl Change {
             lock.unwrap_or_default(),
             self.sentence()
         )
+    }
+
+    /// For a log that is kept: a line with its priority in front as systemd reads it (sd-daemon(3)), without the time, which the log
+    /// adds. `None`: of what goes well a log need not tell.
+    pub fn for_journal(&self) -> Option<String> {
+        let priority = match self.event {
+            Event::FileLost | Event::FileReplaced => ERROR,
+            Event::State if self.state == Some("not_recoverable") => ERROR,
+            Event::Died if self.lock.is_some() => WARNING,
+            Event::State if self.state == Some("inconsistent") => WARNING,
+            Event::Died | Event::PassedOver | Event::State | Event::FileFound => NOTICE,
+            Event::Watching => INFORMATION,
+            _ => return None,
+        };
+        let lock = self.lock.as_deref().map(|lock| format!("{}: ", escape::text(lock))).unwrap_or_default();
+        Some(describe::without_colours(&format!("<{priority}>{lock}{}", self.sentence())))
     }
 
     fn sentence(&self) -> String {

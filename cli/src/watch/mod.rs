@@ -39,6 +39,8 @@ EXIT CODES
 EXAMPLES
   turnlock watch app.lock                            for people
   turnlock watch app.lock --lock build               one of its locks
+  systemd-cat -t app.lock turnlock watch --journal app.lock
+                                                     deaths and closed locks into the journal
   turnlock watch --json app.lock | jq 'select(.event == \"died\")'
 
 docs/status.md lists the events and the fields of their JSON.")]
@@ -46,6 +48,10 @@ pub struct Watch {
     /// Print a JSON object in each line (fencing tokens as decimal strings, since they exceed 2^53)
     #[arg(long)]
     json: bool,
+    /// Print only what a log should keep: deaths, locks that close or wait for a repair, a file that is lost or replaced; each line
+    /// with a priority in front for systemd's journal
+    #[arg(long, conflicts_with = "json")]
+    journal: bool,
     /// From one look to the next, in seconds
     #[arg(long, value_name = "SECONDS", default_value = "0.1", value_parser = interval)]
     interval: Duration,
@@ -120,11 +126,12 @@ impl Watch {
             if self.lock.is_some() && self.lock != change.lock && !of_file {
                 continue;
             }
-            text += &match self.json {
-                true => serde_json::to_string(change).unwrap_or_default(),
-                false => change.in_words(),
+            let line = match (self.json, self.journal) {
+                (true, _) => serde_json::to_string(change).ok(),
+                (false, true) => change.for_journal(),
+                (false, false) => Some(change.in_words()),
             };
-            text.push('\n');
+            text.extend(line.map(|line| line + "\n"));
         }
         match print::line(&text) {
             Ok(true) => None,

@@ -50,6 +50,31 @@ impl Drop for Watch {
 }
 
 #[test]
+fn a_log_gets_deaths_and_closed_locks_with_priorities_and_nothing_else() {
+    let fixture = new_fixture();
+    let mut first = fixture.hold(&["--lock", "build", "--on-death", "inform"]);
+    let mut watch = Watch::new(&fixture, &["--journal"]);
+    let began = watch.line();
+    assert!(began.starts_with("<6>watching /") && began.ends_with("test.lock"), "{began}");
+    let dead = first.pid();
+    first.kill();
+    let died = watch.line();
+    assert!(
+        died.starts_with("<4>build: died holding it: ") && died.contains(&format!("pid {dead}")),
+        "{died}"
+    );
+    // The next one does not mark the data consistent, and so the lock is closed.
+    let mutex = turnlock::LockFile::open(&fixture.file).unwrap().mutex("build").unwrap();
+    assert!(mutex.lock().unwrap().acquired().previous_owner_died);
+    let mut closed = watch.line();
+    while !closed.starts_with("<3>") {
+        assert!(closed.starts_with("<4>") || closed.starts_with("<5>"), "{closed}");
+        closed = watch.line();
+    }
+    assert_eq!(closed, "<3>build: not recoverable: closed until turnlock reset");
+}
+
+#[test]
 fn each_change_is_a_line_of_json() {
     let fixture = new_fixture();
     let mut first = fixture.hold(&["--lock", "build"]);

@@ -8,7 +8,7 @@ from typing_extensions import Self, disjoint_base
 
 from ._facts import Holder, PreviousOwner, Waiter
 
-__all__ = ["abi_version", "version", "Exclusive", "Recursive", "Claimed", "Hold", "Wait"]
+__all__ = ["_refused_by", "abi_version", "version", "Exclusive", "Recursive", "Claimed", "Hold", "Wait"]
 
 abi_version: int
 version: str
