@@ -238,9 +238,35 @@ def test_a_task_cannot_stand_in_a_ring(path):
         turnlock.aio.TurnRing(path, member=True)
 
 
+def test_a_semaphore_is_locked_while_no_permit_is_free(path):
+    async def main():
+        semaphore, other = (turnlock.aio.Semaphore(path, "jobs", 2) for _ in range(2))
+        assert not semaphore.locked()
+        await semaphore.acquire()
+        assert not semaphore.locked()
+        await other.acquire()
+        assert semaphore.locked() and other.locked()
+        semaphore.release()
+        assert not other.locked()
+        other.release()
+
+    run(main)
+
+
+def test_a_file_lock_may_be_a_singleton_and_thread_local_is_refused_as_in_filelock(path):
+    one = turnlock.aio.FileLock(path, is_singleton=True)
+    assert turnlock.aio.FileLock(path, is_singleton=True) is one and one.is_singleton
+    with pytest.raises(ValueError, match="Singleton"):
+        turnlock.aio.FileLock(path, 3, is_singleton=True)
+    with pytest.raises(ValueError, match="run_in_executor"):
+        turnlock.aio.FileLock(path, thread_local=True)
+    assert turnlock.aio.FileLock(path, thread_local=True, run_in_executor=False).is_thread_local()
+
+
 def test_file_locks(path):
     async def main():
         lock = turnlock.aio.FileLock(path, timeout=PATIENCE)
+        assert (lock.timeout, lock.blocking, lock.mode, lock.is_singleton) == (PATIENCE, True, 0o644, False)
         assert not lock.is_locked and lock.lock_file == path
         async with lock:
             async with await lock.acquire():

@@ -231,6 +231,69 @@ def test_what_filelock_left_is_no_lock_file(path):
         turnlock.FileLock(path).acquire()
 
 
+@both
+def test_folders_that_lead_to_the_file_are_made(make, timeout, path):
+    below = os.path.join(os.path.dirname(path), "new", "newer", "a.lock")
+    lock = make(below)
+    assert not os.path.exists(os.path.dirname(below))
+    with lock:
+        assert os.path.exists(below)
+
+
+@both
+def test_as_a_decorator_it_is_held_while_the_function_runs(make, timeout, path):
+    lock = make(path)
+
+    @lock
+    def double(number):
+        assert lock.is_locked
+        return 2 * number
+
+    assert double(3) == 6 and double(4) == 8 and not lock.is_locked
+
+
+@both
+def test_a_singleton_is_the_same_object_for_a_path(make, timeout, path):
+    one = make(path, timeout=5, is_singleton=True)
+    assert make(path, timeout=5, is_singleton=True) is one and one.is_singleton
+    assert make(path) is not one and make(path + "2", is_singleton=True) is not one
+    with one, make(path, 5, is_singleton=True) as same:
+        assert same.lock_counter == 2
+    with pytest.raises(ValueError, match="Singleton"):
+        make(path, timeout=6, is_singleton=True)
+
+    class Own(make):
+        pass
+
+    assert Own(path, is_singleton=True) is not one
+    del one, same
+    make(path, timeout=6, is_singleton=True)
+
+
+@both
+def test_what_it_does_is_logged(make, timeout, path, caplog):
+    caplog.set_level("DEBUG")
+    one, other = make(path), make(path)
+    with one:
+        with pytest.raises(timeout):
+            other.acquire(blocking=False)
+    assert [record.getMessage() for record in caplog.records if record.name == "filelock"] == [
+        f"Attempting to acquire lock {id(one)} on {path}",
+        f"Lock {id(one)} acquired on {path}",
+        f"Attempting to acquire lock {id(other)} on {path}",
+        f"Failed to immediately acquire lock {id(other)} on {path}",
+        f"Attempting to release lock {id(one)} on {path}",
+        f"Lock {id(one)} released on {path}",
+    ]
+
+
+def test_the_old_spelling_of_an_argument_is_accepted_with_a_warning(path):
+    lock = turnlock.FileLock(path)
+    with pytest.warns(DeprecationWarning, match="poll_interval instead"):
+        lock.acquire(poll_intervall=0.1)
+    lock.release()
+
+
 def test_it_is_pickled_for_another_process(path):
     lock = turnlock.FileLock(path, timeout=0.05)
     with lock:
@@ -244,7 +307,9 @@ def test_bad_arguments(path):
     for wrong, error in [
         (lambda: turnlock.FileLock(None), TypeError),
         (lambda: turnlock.FileLock(b"bytes"), TypeError),
-        (lambda: turnlock.FileLock(""), ValueError),
+        (lambda: turnlock.FileLock("").acquire(), FileNotFoundError),
+        (lambda: turnlock.FileLock("a\0b").acquire(), ValueError),
+        (lambda: turnlock.FileLock(os.path.dirname(path)).acquire(), IsADirectoryError),
         (lambda: turnlock.FileLock(path, timeout="soon"), TypeError),
         (lambda: turnlock.FileLock(path, mode=0o666), ValueError),
         (lambda: turnlock.FileLock(path, mode="w"), TypeError),

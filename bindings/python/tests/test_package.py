@@ -57,8 +57,8 @@ def test_every_status_number_has_its_exception():
 def test_every_public_exception_is_in_use():
     public = {name for name in turnlock.__all__ if isinstance(getattr(turnlock, name), type)}
     exceptions = {name for name in public if issubclass(getattr(turnlock, name), Exception)}
-    raised = {cls.__name__ for cls, _ in _errors.CLASSES.values() if not cls.__name__.startswith("_")}
-    assert exceptions == raised | {"Timeout", "NotRecoverableWarning"}
+    raised = {cls.__name__ for cls, _ in _errors.CLASSES.values()}
+    assert exceptions == raised | {"LockIsADirectoryError", "Timeout", "NotRecoverableWarning"}
 
 
 def test_timeout_max_is_threadings():

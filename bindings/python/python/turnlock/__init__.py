@@ -26,6 +26,7 @@ if _native.abi_version != ABI_VERSION:
 
 from ._claims import BoundedSemaphore, KeyedLock, RangeLock, RWLock, Semaphore
 from ._errors import (
+    BadNameError,
     ClosedError,
     DamagedError,
     DeadlockError,
@@ -33,18 +34,22 @@ from ._errors import (
     FileError,
     FullError,
     InternalError,
+    InvalidArgumentError,
     KindError,
+    LockIsADirectoryError,
     LockNotFoundError,
     LockPermissionError,
     NotInconsistentError,
     NotOwnerError,
     NotRecoverableError,
     NotRecoverableWarning,
+    OutOfMemoryError,
     RecursionLimitError,
     ReplacedError,
     StillHeldError,
     Timeout,
     WaitCancelledError,
+    WaitInterruptedError,
 )
 from ._facts import Holder, PreviousOwner, Waiter
 from ._filelock import AcquireReturnProxy, FileLock, lock
@@ -55,6 +60,7 @@ __version__ = _native.version
 
 __all__ = [
     "AcquireReturnProxy",
+    "BadNameError",
     "BoundedSemaphore",
     "ClosedError",
     "DamagedError",
@@ -66,15 +72,18 @@ __all__ = [
     "Hold",
     "Holder",
     "InternalError",
+    "InvalidArgumentError",
     "KeyedLock",
     "KindError",
     "Lock",
+    "LockIsADirectoryError",
     "LockNotFoundError",
     "LockPermissionError",
     "NotInconsistentError",
     "NotOwnerError",
     "NotRecoverableError",
     "NotRecoverableWarning",
+    "OutOfMemoryError",
     "PreviousOwner",
     "RLock",
     "RWLock",
@@ -86,6 +95,7 @@ __all__ = [
     "Timeout",
     "TurnRing",
     "WaitCancelledError",
+    "WaitInterruptedError",
     "Waiter",
     "lock",
 ]

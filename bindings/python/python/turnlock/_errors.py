@@ -32,8 +32,11 @@ class Timeout(Error, TimeoutError):
         return self.__class__, (self._lock_file, self._locked_by)
 
     def __str__(self) -> str:
-        why = self._locked_by or "another has it"
-        return f"The file lock '{self._lock_file}' could not be acquired: {why}; wait longer, or try later"
+        why = f": {self._locked_by}; wait longer, or try later" if self._locked_by else "."
+        return f"The file lock '{self._lock_file}' could not be acquired{why}"
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._lock_file!r})"
 
     @property
     def lock_file(self) -> str:
@@ -106,6 +109,10 @@ class LockNotFoundError(FileError, FileNotFoundError):
     """The file or the lock does not exist, and was not to be created; or it was removed."""
 
 
+class LockIsADirectoryError(FileError, IsADirectoryError):
+    """A folder where a lock file should be."""
+
+
 class ReplacedError(FileError):
     """The path names another file than the one that is open: make the lock object anew."""
 
@@ -118,19 +125,19 @@ class InternalError(Error, RuntimeError):
     """A defect in turnlock: please report it."""
 
 
-class _BadName(Error, ValueError):
+class BadNameError(Error, ValueError):
     """A lock's name that cannot be stored."""
 
 
-class _InvalidArgument(Error, ValueError):
+class InvalidArgumentError(Error, ValueError):
     """An argument that is out of range or contradicts another."""
 
 
-class _OutOfMemory(Error, MemoryError):
+class OutOfMemoryError(Error, MemoryError):
     """No memory; nothing was done."""
 
 
-class _WaitInterrupted(Error, InterruptedError):
+class WaitInterruptedError(Error, InterruptedError):
     """A wait that the end of the interpreter interrupted."""
 
 
@@ -153,7 +160,7 @@ def warn_of_closed(name: str, path: str) -> None:
 
 # By the numbers of include/turnlock.h; a test compares them.
 CLASSES: dict[int, tuple[type[Error], int | None]] = {
-    -1: (_InvalidArgument, None),
+    -1: (InvalidArgumentError, None),
     -2: (Error, None),  # would block: `acquire` returns False
     -3: (Error, None),  # timed out: likewise
     -4: (WaitCancelledError, None),
@@ -163,7 +170,7 @@ CLASSES: dict[int, tuple[type[Error], int | None]] = {
     -8: (ClosedError, None),
     -9: (FullError, _errno.EAGAIN),
     -10: (FullError, _errno.ENOSPC),
-    -11: (_BadName, None),
+    -11: (BadNameError, None),
     -12: (FileError, _errno.EINVAL),
     -13: (FileError, _errno.EPROTO),
     -14: (DamagedError, _errno.EIO),
@@ -180,15 +187,15 @@ CLASSES: dict[int, tuple[type[Error], int | None]] = {
     -25: (NotInconsistentError, None),
     -26: (FullError, _errno.ENOSPC),
     -27: (FileError, _errno.ENOSYS),
-    -28: (_WaitInterrupted, _errno.EINTR),
-    -29: (_OutOfMemory, None),
+    -28: (WaitInterruptedError, _errno.EINTR),
+    -29: (OutOfMemoryError, None),
     -30: (FileError, _errno.EBUSY),
     -31: (RecursionLimitError, None),
-    -32: (_InvalidArgument, None),
+    -32: (InvalidArgumentError, None),
     -33: (NotOwnerError, None),
-    -34: (_InvalidArgument, None),
-    -35: (_InvalidArgument, None),
-    -36: (_InvalidArgument, None),
+    -34: (InvalidArgumentError, None),
+    -35: (InvalidArgumentError, None),
+    -36: (InvalidArgumentError, None),
 }
 
 # What to do, where the library's own words speak of its other languages.

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import Callable, Generator
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -253,6 +253,14 @@ class Semaphore:
         self._holds.append(await self.take())
         return True
 
+    def locked(self) -> bool:
+        """Returns whether no permit is to be had at once. It takes one for a moment to see that."""
+        hold = self.lock._take(("permits", 1), False, -1)
+        if hold is None:
+            return True
+        hold.release()
+        return False
+
     def release(self) -> None:
         """Gives a permit back, from any task. ValueError if this object has none."""
         if not self._holds:
@@ -275,24 +283,77 @@ class BoundedSemaphore(Semaphore):
     """The same as `Semaphore`."""
 
 
-class FileLock:
+class FileLock(metaclass=_filelock._Singletons):
     """filelock's `AsyncFileLock`, over turnlock: `async with FileLock("build.lock"):`.
 
-    One object holds the lock once, however often it acquires it: `acquire` counts, and the last `release` releases.
+    One object holds the lock once, however often it acquires it: `acquire` counts, and the last `release` releases. A wait has a
+    thread of its own: `thread_local`, `loop`, `run_in_executor` and `executor` are accepted, and mean nothing.
     """
 
+    _defaults: dict[str, object] = {"timeout": -1, "mode": 0o644, "thread_local": False, "blocking": True}
+
     def __init__(
-        self, lock_file: Any, timeout: float = -1, mode: int = 0o644, *, blocking: bool = True, poll_interval: float = 0.05
+        self,
+        lock_file: Any,
+        timeout: float = -1,
+        mode: int = 0o644,
+        thread_local: bool = False,
+        *,
+        blocking: bool = True,
+        is_singleton: bool = False,
+        poll_interval: float = 0.05,
+        loop: asyncio.AbstractEventLoop | None = None,
+        run_in_executor: bool = True,
+        executor: Any = None,
     ) -> None:
+        if thread_local and run_in_executor:
+            raise ValueError("run_in_executor is not supported when thread_local is True")
         # Checks the arguments as well.
         self._plan = _filelock.FileLock(lock_file, timeout, mode, False, blocking=blocking, poll_interval=poll_interval)
+        self._thread_local, self._is_singleton = thread_local, is_singleton
+        self.loop, self.run_in_executor, self.executor = loop, run_in_executor, executor
         self._lock: _locks.Lock | None = None
         self._counter = 0
+
+    def _compared(self) -> dict[str, object]:
+        return self._plan._compared() | {"thread_local": self._thread_local}
 
     @property
     def lock_file(self) -> str:
         """The path, as it was given."""
         return self._plan.lock_file
+
+    @property
+    def timeout(self) -> float:
+        """How many seconds `acquire` waits if it is not told otherwise; negative: as long as it takes."""
+        return self._plan.timeout
+
+    @timeout.setter
+    def timeout(self, value: float | str) -> None:
+        self._plan.timeout = float(value)
+
+    @property
+    def blocking(self) -> bool:
+        """Whether `acquire` waits if it is not told otherwise."""
+        return self._plan.blocking
+
+    @blocking.setter
+    def blocking(self, value: bool) -> None:
+        self._plan.blocking = value
+
+    @property
+    def mode(self) -> int:
+        """The permissions that were asked for."""
+        return self._plan.mode
+
+    @property
+    def is_singleton(self) -> bool:
+        """Whether there is one object for the path."""
+        return self._is_singleton
+
+    def is_thread_local(self) -> bool:
+        """What was said of it."""
+        return self._thread_local
 
     @property
     def is_locked(self) -> bool:
@@ -305,20 +366,35 @@ class FileLock:
         return self._counter
 
     async def acquire(
-        self, timeout: float | None = None, poll_interval: float | None = None, *, blocking: bool | None = None
+        self,
+        timeout: float | None = None,
+        poll_interval: float | None = None,
+        *,
+        poll_intervall: float | None = None,
+        blocking: bool | None = None,
     ) -> "_Release":
         """Acquires the lock, or counts once more; `turnlock.Timeout` if the time passes first."""
+        if poll_intervall is not None:
+            _filelock.warn_of_spelling()
         seconds = _filelock._seconds(timeout, self._plan.timeout)
         if self._counter == 0:
+            _filelock._LOGGER.debug("Attempting to acquire lock %s on %s", id(self), self.lock_file)
             if self._lock is None:
                 plan = self._plan
+                _filelock.check_path(plan._path)
                 self._lock = _locks.Lock(plan._path, _filelock.NAME, mode=plan._permissions)
             waits = self._plan.blocking if blocking is None else blocking
-            if not await _acquire(self._lock, waits, seconds):
+            acquired = await _acquire(self._lock, False)
+            if not acquired and waits and seconds != 0:
+                _filelock.log_wait(self, self.lock_file)
+                acquired = await _acquire(self._lock, True, seconds)
+            if not acquired:
+                _filelock.log_refusal(waits, self, self.lock_file)
                 raise Timeout(self.lock_file, _errors.one_of(self._lock.holders()))
             self._counter = 0
+        _filelock._LOGGER.debug("Lock %s acquired on %s", id(self), self.lock_file)
         self._counter += 1
-        return _Release(self.release)
+        return _Release(self)
 
     async def release(self, force: bool = False) -> None:
         """Counts back; the last time, or with `force`, the lock is released. Nothing if it is not held."""
@@ -326,7 +402,9 @@ class FileLock:
             return
         self._counter = 0 if force else self._counter - 1
         if self._counter == 0 and self._lock is not None:
+            _filelock._LOGGER.debug("Attempting to release lock %s on %s", id(self), self.lock_file)
             self._lock.release()
+            _filelock._LOGGER.debug("Lock %s released on %s", id(self), self.lock_file)
 
     async def __aenter__(self) -> Self:
         await self.acquire()
@@ -344,11 +422,11 @@ class FileLock:
 class _Release:
     """What `FileLock.acquire` returns: an asynchronous context manager that releases the lock at its end."""
 
-    def __init__(self, release: Callable[[], Awaitable[None]]) -> None:
-        self._release = release
+    def __init__(self, lock: FileLock) -> None:
+        self._lock = lock
 
-    async def __aenter__(self) -> Self:
-        return self
+    async def __aenter__(self) -> FileLock:
+        return self._lock
 
     async def __aexit__(
         self,
@@ -356,4 +434,4 @@ class _Release:
         exc: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        await self._release()
+        await self._lock.release()
