@@ -41,6 +41,12 @@ impl<W: Way> Stage<W> {
         support::until_waiting(&self.path(), name, how_many);
     }
 
+    /// Whether so many wait, all of them queued for good.
+    pub fn waits(&self, name: &str, how_many: usize) -> bool {
+        let queue = support::queue_at(&self.path(), name);
+        queue.len() == how_many && queue.iter().all(support::is_queued_for_good)
+    }
+
     pub fn how_many_wait(&self, name: &str) -> usize {
         support::queue_at(&self.path(), name).len()
     }
