@@ -22,6 +22,7 @@ mod flock;
 mod grow;
 mod hold;
 mod list;
+mod local_time;
 mod lock;
 mod metrics;
 mod output;

@@ -22,7 +22,7 @@ pub fn text(text: &str) -> String {
 /// A table: its cells are text.
 pub struct Table {
     caption: String,
-    columns: Vec<(&'static str, Align)>,
+    columns: Vec<(String, Align)>,
     rows: Vec<Vec<String>>,
     /// So many rows are left out.
     left_out: usize,
@@ -37,8 +37,9 @@ pub enum Align {
 
 impl Table {
     /// Without rows.
-    pub fn new(caption: &str, columns: &[(&'static str, Align)]) -> Self {
-        Self { caption: caption.into(), columns: columns.to_vec(), rows: Vec::new(), left_out: 0 }
+    pub fn new(caption: &str, columns: &[(&str, Align)]) -> Self {
+        let columns = columns.iter().map(|(name, align)| ((*name).to_owned(), *align)).collect();
+        Self { caption: caption.into(), columns, rows: Vec::new(), left_out: 0 }
     }
 
     /// These rows, of which no more than so many are shown.

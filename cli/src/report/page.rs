@@ -1,7 +1,7 @@
 //! The whole page.
 
 use super::{
-    super::recorded::Recorded,
+    super::{local_time, recorded::Recorded},
     html,
     numbers::{self, Numbers},
     sections::{self, Section},
@@ -40,20 +40,26 @@ pub fn of(recorded: &Recorded) -> Result<String, Box<dyn std::error::Error>> {
 /// Returns what was recorded, since when, and what is missing.
 fn about(recorded: &Recorded) -> String {
     let recording = &recorded.recording;
-    let wall = |at: u64| times::moment(sections::wall(recorded, at));
+    let wall = |at: u64| local_time::moment(sections::wall(recorded, at));
     let mut text = format!("<p>{} ", html::text(&recorded.path().to_string_lossy()));
     let _ = match recording.events.last() {
         None => write!(text, "has recorded nothing since this machine was started."),
         Some(last) => write!(
             text,
-            "has {} events, from <time>{}</time> to <time>{}</time> UTC, {}.",
+            "has {} events, from <time>{}</time> to <time>{}</time> {}, {}.",
             recording.events.len(),
             wall(recorded.first()),
             wall(last.at),
+            sections::zone(recorded),
             times::span(last.at.saturating_sub(recorded.first()))
         ),
     };
-    let _ = write!(text, " Looked at on <time>{}</time> UTC.</p>\n<p class=\"faint\">", wall(recording.now));
+    let _ = write!(
+        text,
+        " Looked at on <time>{}</time> {}.</p>\n<p class=\"faint\">",
+        wall(recording.now),
+        sections::zone(recorded)
+    );
     let _ = write!(
         text,
         "The file keeps the latest {} entries (events, and names of who came); {} were made since this machine was started. ",

@@ -2,6 +2,7 @@
 
 use super::{
     super::{
+        local_time,
         recorded::Recorded,
         recorded_spans::{End, Kind},
     },
@@ -31,6 +32,11 @@ pub struct Section {
 const PLOTTED: usize = 6;
 /// So many rows a table has at most: a page is for people.
 const ROWS: usize = 500;
+
+/// Returns the time zone that the page has its moments in.
+pub fn zone(recorded: &Recorded) -> String {
+    local_time::zone(recorded.recording.now_unix)
+}
 
 /// Returns when that was, in nanoseconds since 1970.
 pub fn wall(recorded: &Recorded, at: u64) -> u64 {
@@ -72,12 +78,12 @@ fn little_after(from: u64, known: u64) -> u64 {
 
 /// Returns when the axes of two plots begin, the wide one's and the narrow one's.
 fn begins(recorded: &Recorded, wide: u64, narrow: u64) -> String {
-    let moment = |at| times::moment(wall(recorded, at));
+    let moment = |at| local_time::moment(wall(recorded, at));
     let on_a_narrow_page = match narrow {
         _ if narrow == wide => String::new(),
         narrow => format!(" (on a narrow page, which shows fewer, on {})", moment(narrow)),
     };
-    format!("The plot begins on {} UTC{on_a_narrow_page}.", moment(wide))
+    format!("The plot begins on {} {}{on_a_narrow_page}.", moment(wide), zone(recorded))
 }
 
 /// Returns how many of what.
@@ -115,12 +121,13 @@ fn activity(recorded: &Recorded, numbers: &Numbers) -> Result<String, Failure> {
         .iter()
         .filter_map(|event| Some((event.at, mark(event.event).filter(|mark| *mark != Mark::PassedOver)?)))
         .collect();
-    let begin = times::moment(wall(recorded, recorded.first()));
+    let begin = local_time::moment(wall(recorded, recorded.first()));
     let about = format!(
-        "Acquisitions of all locks over the time of the recording, {} in all; {}, {}. It begins on {begin} UTC.",
+        "Acquisitions of all locks over the time of the recording, {} in all; {}, {}. It begins on {begin} {}.",
         acquired.len(),
         many(numbers.deaths.len(), "death", "deaths"),
-        many(of(Event::Recovered).count(), "recovery", "recoveries")
+        many(of(Event::Recovered).count(), "recovery", "recoveries"),
+        zone(recorded)
     );
     let plot = plots::activity(&about, (recorded.first(), last), &acquired, &marks)?;
     let legend = format!("<li><i class=\"c-hold\"></i>acquisitions</li>{DIED}{RECOVERED}{ENDED}");
@@ -253,8 +260,9 @@ fn deaths(recorded: &Recorded, numbers: &Numbers) -> String {
     if numbers.deaths.is_empty() {
         return "<p>No holder was found dead.</p>\n".into();
     }
+    let found = format!("Found ({})", zone(recorded));
     let columns = [
-        ("Found (UTC)", Left),
+        (found.as_str(), Left),
         ("Lock", Left),
         ("Who died", Left),
         ("Fencing token", Right),
@@ -268,7 +276,7 @@ fn deaths(recorded: &Recorded, numbers: &Numbers) -> String {
             None => ("not yet".into(), String::new()),
         };
         vec![
-            times::moment(wall(recorded, death.at)),
+            local_time::moment(wall(recorded, death.at)),
             recorded.lock(death.lock),
             recorded.who(death.participant),
             death.fencing_token.map_or(String::new(), |token| token.to_string()),

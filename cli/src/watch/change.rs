@@ -2,7 +2,7 @@
 
 use crate::{
     describe::{self, BAD, FAINT, STRONG},
-    escape, spans,
+    escape, local_time, spans,
 };
 use std::time::{SystemTime, UNIX_EPOCH};
 use turnlock::inspect::{Claim, Holder, ParticipantStatus, Waiter};
@@ -152,12 +152,12 @@ impl Change {
         }
     }
 
-    /// For people, in one line: "12:03:04.512Z  build  acquired by make, run by turnlock (pid 4711), after 3.2 s".
+    /// For people, in one line: "12:03:04.512  build  acquired by make, run by turnlock (pid 4711), after 3.2 s".
     pub fn in_words(&self) -> String {
         let lock = self.lock.as_deref().map(|lock| format!("{STRONG}{}{STRONG:#}  ", escape::text(lock)));
         format!(
             "{FAINT}{}{FAINT:#}  {}{}",
-            clock(self.at_unix_seconds),
+            local_time::clock(self.at_unix_seconds),
             lock.unwrap_or_default(),
             self.sentence()
         )
@@ -228,13 +228,6 @@ impl Change {
     }
 }
 
-/// Returns the time of day in UTC.
-fn clock(unix_seconds: f64) -> String {
-    let milliseconds = (unix_seconds * 1e3) as u64 % 86_400_000;
-    let (seconds, milliseconds) = (milliseconds / 1000, milliseconds % 1000);
-    format!("{:02}:{:02}:{:02}.{milliseconds:03}Z", seconds / 3600, seconds / 60 % 60, seconds % 60)
-}
-
 /// Now, in seconds since 1970.
 fn unix_seconds() -> f64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -270,11 +263,6 @@ mod tests {
         Event::FileFound,
         Event::FileReplaced,
     ];
-
-    #[test]
-    fn the_time_of_day() {
-        assert_eq!(clock(86_400.0 * 20_000.0 + 3661.25), "01:01:01.250Z");
-    }
 
     /// Returns the names in the first column of a table.
     fn first_column(table: &str) -> BTreeSet<String> {

@@ -54,12 +54,6 @@ fn keys_lead_through_the_screen_and_out() {
     terminal.resize(200, 50);
     terminal.until("the file's line, on 200 columns", |text| text.lines().next().unwrap_or("").len() > 60);
     terminal.resize(80, 24);
-    // Not before it has heard of that, which tmux may tell it late: of a key that comes at the same time crossterm hears with the
-    // next key only.
-    terminal.until("the first line and the last, of 24", |text| {
-        let ends = (text.lines().next(), text.trim_end().lines().last());
-        matches!(ends, (Some(first), Some(last)) if first.contains("slots") && last.contains("quit"))
-    });
     terminal.press(&["Escape"]);
     terminal.until_shown("HELD BY");
     terminal.press(&["/", "x", "y", "z", "Enter"]);
@@ -74,6 +68,28 @@ fn keys_lead_through_the_screen_and_out() {
     terminal.press(&["q"]);
     is_restored(&terminal, "0");
     drop(waiter);
+}
+
+#[test]
+fn a_key_that_comes_with_a_change_of_the_size_is_heard() {
+    let fixture = new_fixture();
+    let _holder = fixture.hold(&["--lock", "build"]);
+    let Some(terminal) = top(&fixture) else { return };
+    terminal.until_shown("● held for");
+    let pid = pid_of_top(&fixture).unwrap();
+    // It is told of changes all the time, as while the window's corner is dragged.
+    let mut changes = Command::new("sh");
+    changes.args(["-c", "while kill -WINCH \"$0\" 2>/dev/null; do :; done", &pid]);
+    let mut changes = changes.spawn().unwrap();
+    for _ in 0..25 {
+        terminal.press(&["?"]);
+        terminal.until_shown("What is shown");
+        terminal.press(&["Escape"]);
+        terminal.until_shown("● held for");
+    }
+    terminal.press(&["q"]);
+    is_restored(&terminal, "0");
+    assert!(limit::end_of(&mut changes, "what tells it of changes").success());
 }
 
 /// The pid of the `turnlock top` that shows this file, while there is one.

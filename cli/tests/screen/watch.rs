@@ -16,7 +16,12 @@ struct Watch {
 
 impl Watch {
     fn new(fixture: &Fixture, options: &[&str]) -> Self {
+        Self::with(fixture, options, &[])
+    }
+
+    fn with(fixture: &Fixture, options: &[&str], environment: &[(&str, &str)]) -> Self {
         let mut command = Command::new(TURNLOCK);
+        command.envs(environment.iter().copied());
         command.args(["watch", "--interval", "0.02"]).args(options).arg(&fixture.file);
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap());
@@ -47,6 +52,21 @@ impl Drop for Watch {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+#[test]
+fn people_read_the_time_of_their_zone() {
+    let fixture = new_fixture();
+    let _holder = fixture.hold(&["--lock", "build"]);
+    // As POSIX writes it: five hours to the east.
+    let minutes = ["UTC0", "EAST-5"].map(|zone| {
+        let mut watch = Watch::with(&fixture, &[], &[("TZ", zone)]);
+        let line = watch.line();
+        let (hours, rest) = line.split_once(':').unwrap();
+        60 * hours.parse::<i32>().unwrap() + rest[..2].parse::<i32>().unwrap()
+    });
+    let east = (minutes[1] - minutes[0]).rem_euclid(24 * 60);
+    assert!((5 * 60..5 * 60 + 10).contains(&east), "{minutes:?}");
 }
 
 #[test]

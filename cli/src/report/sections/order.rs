@@ -2,13 +2,13 @@
 
 use super::{
     super::{
-        super::{recorded::Recorded, recorded_spans::End},
+        super::{local_time, recorded::Recorded, recorded_spans::End},
         html::{self, Align::*, Table},
         numbers::{LockNumbers, Numbers, Served},
         plots::{self, Bar, Look, Mark, Row, Rows, colour},
         times,
     },
-    Failure, ROWS, begins, figure, little_after, title, wall,
+    Failure, ROWS, begins, figure, little_after, title, wall, zone,
 };
 use std::fmt::Write;
 
@@ -90,9 +90,10 @@ fn of_lock(recorded: &Recorded, lock: &LockNumbers) -> Result<String, Failure> {
     );
     let legend = "<li><i class=\"thin c-wait\"></i>waits</li><li><i class=\"c-hold\"></i>holds</li><li><i class=\"ring\"></i>was \
                   overtaken</li>";
+    let asked = format!("Asked ({})", zone(recorded));
     let columns = [
         ("Who", Left),
-        ("Asked (UTC)", Left),
+        (asked.as_str(), Left),
         ("Waited", Right),
         ("Held", Right),
         ("Shared", Left),
@@ -105,7 +106,7 @@ fn of_lock(recorded: &Recorded, lock: &LockNumbers) -> Result<String, Failure> {
         let shared = if hold.shared { "shared" } else { "" };
         vec![
             recorded.who(hold.participant),
-            times::moment(wall(recorded, one.asked)),
+            local_time::moment(wall(recorded, one.asked)),
             times::span(one.began.saturating_sub(one.asked)),
             hold.nanoseconds().map_or(recorded.outcome(hold).into(), times::span),
             shared.into(),

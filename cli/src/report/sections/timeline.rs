@@ -3,15 +3,15 @@
 use super::{
     super::{
         super::{
+            local_time,
             recorded::Recorded,
             recorded_spans::{End, Kind, Span},
         },
         html::{self, Align::*, Table},
         numbers::Numbers,
         plots::{self, Bar, Look, Row, Rows, colour},
-        times,
     },
-    DIED, ENDED, Failure, RECOVERED, ROWS, begins, figure, little_after, mark, wall,
+    DIED, ENDED, Failure, RECOVERED, ROWS, begins, figure, little_after, mark, wall, zone,
 };
 use plotters::style::RGBColor;
 use std::{collections::HashMap, fmt::Write};
@@ -98,8 +98,9 @@ fn drawn(
 }
 
 fn table(recorded: &Recorded) -> Table {
+    let when = format!("When ({})", zone(recorded));
     let columns = [
-        ("When (UTC)", Left),
+        (when.as_str(), Left),
         ("Who", Left),
         ("What", Left),
         ("Lock", Left),
@@ -112,7 +113,7 @@ fn table(recorded: &Recorded) -> Table {
     let rows = latest.iter().rev().map(|event| {
         let what = event.event.name().replace('_', " ");
         vec![
-            times::moment(wall(recorded, event.at)),
+            local_time::moment(wall(recorded, event.at)),
             recorded.who(event.participant),
             if event.shared { format!("{what} (shared)") } else { what },
             event.lock.map_or(String::new(), |lock| recorded.lock(lock)),
