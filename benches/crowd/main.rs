@@ -214,7 +214,7 @@ fn wake_up() -> Result<Duration, String> {
     let cell = SCENARIOS.iter().flat_map(Scenario::cells).find(|cell| cell.is("hand-over-asleep", 2, 2));
     let robust = boxed(pthread::Family(pthread::Variant::Robust));
     let round = ground.round(robust.as_ref(), &cell.expect("there is such a cell"))?;
-    Percentiles::of(&round.waits).p99.map(Duration::from_nanos).ok_or("nobody handed over".into())
+    Percentiles::of(&round.waits).p99.map(Duration::from_nanos).ok_or("no process handed over".into())
 }
 
 fn measure(crowds: &[Crowd], entrants: &[Entrant], rounds: usize, size: &Size) -> Result<Results, String> {

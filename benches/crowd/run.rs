@@ -123,7 +123,7 @@ fn in_place(kind: &dyn Kind, crowd: Crowd, size: &Size, place: &Place) -> Result
     let mut running = Running { crowd, arena: &arena, children: Vec::new() };
     running.start(kind, size, place).map_err(|error| format!("fork: {error}"))?;
     if !running.until(LONGEST_START, |running| running.is_ready())? {
-        return Err(format!("not everybody is ready after {LONGEST_START:?}"));
+        return Err(format!("not all are ready after {LONGEST_START:?}"));
     }
     let began = clock::now();
     arena.set_phase(Phase::RunTimed);

@@ -83,10 +83,10 @@ pub fn play_if_asked() {
     let file = LockFile::open(lock_file).expect("the lock file");
     let mutex = file.mutex("a").expect("the lock");
     if keeping == Keeping::Mapping.to_string() {
-        std::mem::forget(mutex.lock().expect("nobody has it"));
+        std::mem::forget(mutex.lock().expect("it is free"));
     } else {
         let participant = file.participant_options().kept_by_descriptor(true).open().expect("a slot");
-        std::mem::forget(mutex.lock_as(&participant).expect("nobody has it"));
+        std::mem::forget(mutex.lock_as(&participant).expect("it is free"));
         std::mem::forget(participant);
     }
     if child == Child::SharesMemory.to_string() {

@@ -94,7 +94,7 @@ pub fn rows(few: bool) -> Vec<Row> {
             for is_last in [false, true] {
                 let place = if is_last { "last" } else { "in the midst" };
                 add(
-                    format!("one by one: {}, {number}, who lives came {place}", ask.name()),
+                    format!("one by one: {}, {number}, one that lives came {place}", ask.name()),
                     Box::new(move || die_one_by_one(ask, number, is_last)),
                 );
             }
@@ -306,7 +306,7 @@ fn die_all_the_time(ask: Ask, workers: usize, lives: u64, few: bool) -> Result<D
     let mut longest = Duration::ZERO;
     while calm_began.elapsed() < Duration::from_millis(calm) || clock.silent() > Duration::from_millis(500) {
         if calm_began.elapsed() > LIMIT {
-            return Err(format!("nobody came in for {:?}", clock.silent()));
+            return Err(format!("no participant came in for {:?}", clock.silent()));
         }
         // In the storm those that were killed may all have been too young to come in.
         longest = longest.max(clock.silent().min(calm_began.elapsed()));

@@ -43,7 +43,7 @@ pub fn run(holder: &Holder) -> Result<Moments, String> {
     let mutex = LockFile::open(&lock_file).map_err(text)?.mutex("a").map_err(text)?;
     let mut process = holder.start(&lock_file, &futex_file)?;
     let status = inspect::snapshot(&lock_file).map_err(text)?;
-    let slot = status.locks[0].holders.first().ok_or("nobody holds")?.participant.slot;
+    let slot = status.locks[0].holders.first().ok_or("no process holds it")?.participant.slot;
     let opened =
         OpenOptions::new().read(true).write(true).open(&lock_file).map_err(|error| error.to_string())?;
 

@@ -94,7 +94,8 @@ impl Ground {
         for number in 0..cell.processes {
             let worker = Worker { arena: &arena, floor: &floor, number, cell: *cell };
             let child = Child::fork(|| {
-                // With a core for everyone, each has its own; else the scheduler decides, as it does for programs.
+                // With a core for each worker, each has its own; else the scheduler decides, as it does for
+                // programs.
                 if cell.processes <= self.cores.len() {
                     process::pin(self.cores[number]);
                 }
@@ -150,7 +151,7 @@ impl Crew<'_> {
                 return Err(format!("a process of the round ended with wait status {status:#x}"));
             }
             if began.elapsed() > LONGEST {
-                return Err(format!("THE LOCK HANGS: after {} s not everybody {is}", LONGEST.as_secs()));
+                return Err(format!("THE LOCK HANGS: after {} s not all {is}", LONGEST.as_secs()));
             }
             thread::sleep(LOOK);
         }

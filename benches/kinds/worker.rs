@@ -19,7 +19,8 @@ use std::{
 };
 
 const MOST_WORKERS: usize = 8;
-/// Of so many who have a permit one counts the others that do, where sections are so short that counting would be seen.
+/// One of so many that have a permit counts the others that do, where sections are so short that counting would
+/// be seen.
 const COUNTS_EVERY: u64 = 32;
 
 /// A lock as a worker uses it, which is attached to it.

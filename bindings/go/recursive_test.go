@@ -202,13 +202,13 @@ func TestARecursiveMutexIsOneInEveryProcess(t *testing.T) {
 func TestMisuseOfARecursiveMutex(t *testing.T) {
 	file, _ := newFile(t)
 	mutex, owner := recursive(file), turnlock.NewOwner()
-	for _, nobody := range []*turnlock.Owner{nil} {
-		_, err := mutex.Acquire(anywhere, nobody)
+	for _, noOwner := range []*turnlock.Owner{nil} {
+		_, err := mutex.Acquire(anywhere, noOwner)
 		expect(t, err, turnlock.ErrInvalidArgument)
-		_, err = mutex.TryAcquire(nobody)
+		_, err = mutex.TryAcquire(noOwner)
 		expect(t, err, turnlock.ErrInvalidArgument)
-		expect(t, mutex.Release(nobody), turnlock.ErrNotOwner)
-		expect(t, panics(t, mutex.Locker(nobody).Lock), turnlock.ErrInvalidArgument)
+		expect(t, mutex.Release(noOwner), turnlock.ErrNotOwner)
+		expect(t, panics(t, mutex.Locker(noOwner).Lock), turnlock.ErrInvalidArgument)
 	}
 	expect(t, panics(t, mutex.Locker(owner).Unlock), turnlock.ErrNotOwner)
 	expect(t, mutex.Abandon(owner), turnlock.ErrNotOwner)

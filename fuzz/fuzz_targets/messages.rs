@@ -16,7 +16,7 @@ enum Happens {
     Retry,
     Recreate(u32),
     Down(u8),
-    /// Bytes come from somebody, and the head is made right: all but the kind.
+    /// Bytes come from a participant, and the head is made right: all but the kind.
     Comes(u8, Vec<u8>),
 }
 

@@ -12,7 +12,7 @@ use turnlock::{Error, LockFile, Mutex, Participant, ParticipantGuard, Result, in
 
 const LIMIT: Duration = Duration::from_millis(1);
 const AT_ONCE: Duration = Duration::ZERO;
-/// Naming a lock waits so long for others who do.
+/// Naming a lock waits so long for others that do.
 const NAMING: Duration = Duration::from_secs(5);
 /// Opening waits so long for those of another boot to leave.
 const OPENING: Duration = Duration::from_secs(6);
@@ -65,7 +65,7 @@ fn take_part(lair: &Lair, bait: &Bait, steps: &[Step]) {
         return;
     };
     let Some(mutex) = call("mutex", NAMING, || file.mutex("a")) else { return };
-    // This thread has a slot before anybody else takes the last one: without it, it can do nothing.
+    // This thread has a slot before another thread takes the last one: without it, it can do nothing.
     call("try_lock", AT_ONCE, || mutex.try_lock()?.unlock());
     let other = call("participant", AT_ONCE, || file.participant());
     go_through(lair, bait, &file, &mutex, other.as_ref(), steps);

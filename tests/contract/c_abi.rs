@@ -18,7 +18,7 @@ use std::{
 use support::{NoHang, Place, elsewhere, join};
 use turnlock::{capi::*, status::*};
 
-pub fn who_does_not_have_it_cannot_give_it_back_or_heal_it<W: Way>()
+pub fn only_the_holder_can_give_it_back_or_heal_it<W: Way>()
 where
     W::Party: WithoutGuards,
 {
@@ -36,12 +36,12 @@ where
         if party.names_the_lock() {
             assert_eq!(party.at("b").unlock_without_asking().err(), Some(TURNLOCK_ERROR_NOT_OWNER));
         }
-        assert_eq!(stage.somebody_else_is_told("a", Wait::Never), Some(TURNLOCK_ERROR_WOULD_BLOCK));
+        assert_eq!(stage.another_thread_is_told("a", Wait::Never), Some(TURNLOCK_ERROR_WOULD_BLOCK));
         held.unlock().unwrap();
     }
 }
 
-/// One thread says all the time that the data are consistent, which nobody doubted.
+/// One thread says all the time that the data are consistent, which they were from the start.
 pub fn an_unlock_beside_a_repair_in_vain_is_done_or_the_hold_busy<W: Way>()
 where
     W::Party: WithoutGuards + Sync,
@@ -75,14 +75,14 @@ where
         join(marks);
         unlocked.unwrap();
     });
-    stage.somebody_else_can_take("a");
+    stage.another_thread_can_take("a");
 }
 
 pub fn a_mutex_handle_is_not_closed_while_its_thread_holds_it() {
     let stage = Stage::<crate::c::BakeryByThreads>::new();
     let party = stage.party("a");
     let held = party.lock(Wait::Never).unwrap();
-    // SAFETY: an open handle that nobody else uses.
+    // SAFETY: an open handle that no other thread uses.
     assert_eq!(unsafe { turnlock_mutex_close(party.mutex.handle) }, TURNLOCK_ERROR_STILL_HELD);
     held.unlock().unwrap();
     // SAFETY: as above.
@@ -94,7 +94,7 @@ pub fn a_hold_is_not_closed_while_it_holds() {
     let party = stage.party("a");
     let hold = party.hold.as_ref().unwrap().handle;
     let held = party.lock(Wait::Never).unwrap();
-    // SAFETY: an open handle that nobody else uses.
+    // SAFETY: an open handle that no other thread uses.
     assert_eq!(unsafe { turnlock_hold_close(hold) }, TURNLOCK_ERROR_STILL_HELD);
     held.unlock().unwrap();
     // SAFETY: as above.
@@ -105,7 +105,7 @@ pub fn the_hold_of_a_thread_can_be_closed_after_the_thread_ended() {
     let _no_hang = NoHang::for_seconds(20);
     let place = Place::new();
     let file = open_file(&place.lock_file(), 1, 1).unwrap();
-    // There is one slot: who comes later has the same.
+    // There is one slot: a later thread has the same.
     let of_ended_thread = elsewhere(|| {
         open_mutex(&file, c"a").unwrap();
         current_hold(&file).unwrap()

@@ -1,5 +1,5 @@
 //! The C functions of rwlocks, semaphores, range locks and keyed locks: what makes no sense is an error of its own, and
-//! costs nobody anything.
+//! costs no participant anything.
 
 use crate::c_handles::{Owned, open_file, opened, sized};
 use std::{ffi::CStr, ptr};

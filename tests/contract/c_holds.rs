@@ -188,7 +188,7 @@ pub fn several_keys_are_one_acquisition() {
     }
 }
 
-pub fn two_who_take_the_same_parts_in_another_order_do_not_wait_for_each_other() {
+pub fn two_threads_that_take_the_same_parts_in_another_order_do_not_wait_for_each_other() {
     const ROUNDS: u32 = 300;
     let scene = Scene::new();
     let orders = [[key("a"), key("b"), key("c")], [key("c"), key("a"), key("b")]];
@@ -248,7 +248,7 @@ pub fn a_wait_for_several_parts_is_cancelled() {
             let wanted = [range(0, 5), range(10, 15), range(20, 25)];
             acquire(&hold, &scene.of_ranges(&wanted))
         });
-        until("somebody waits", || scene.waiting("ranges") == 1);
+        until("a thread waits", || scene.waiting("ranges") == 1);
         assert_eq!(call(&hold, turnlock_hold_cancel), TURNLOCK_OK);
         assert_eq!(join(waits), TURNLOCK_ERROR_CANCELLED);
     });
@@ -276,7 +276,7 @@ pub fn a_hold_has_one_acquisition_at_a_time() {
                 assert_eq!(acquire(&hold, second), expected);
                 elsewhere_status(&hold, second, expected);
             }
-            // SAFETY: an open handle that nobody else uses.
+            // SAFETY: an open handle that no other thread uses.
             assert_eq!(unsafe { turnlock_hold_close(hold.handle) }, TURNLOCK_ERROR_STILL_HELD);
             assert!(last_message().contains("release that first"), "{}", last_message());
             assert_eq!(release(&hold), TURNLOCK_OK);
@@ -301,7 +301,7 @@ pub fn while_one_thread_waits_by_it_a_hold_is_busy() {
     assert_eq!(acquire(&holder, &scene.of_mutex()), TURNLOCK_OK);
     thread::scope(|threads| {
         let waits = threads.spawn(|| acquire(&hold, &scene.of_mutex()));
-        until("somebody waits", || scene.waiting("mutex") == 1);
+        until("a thread waits", || scene.waiting("mutex") == 1);
         for request in [scene.of_mutex(), scene.of_permits(1)] {
             assert_eq!(attempt(&hold, &request), TURNLOCK_ERROR_HOLD_BUSY);
             assert_eq!(acquire(&hold, &request), TURNLOCK_ERROR_HOLD_BUSY);
@@ -492,7 +492,7 @@ pub fn a_deadline_ends_the_wait() {
     assert!(now() >= deadline, "not earlier");
     thread::scope(|threads| {
         let waits = threads.spawn(|| acquire(&hold, &by(u64::MAX)));
-        until("somebody waits", || scene.waiting("mutex") == 1);
+        until("a thread waits", || scene.waiting("mutex") == 1);
         assert_eq!(release(&holder), TURNLOCK_OK);
         assert_eq!(join(waits), TURNLOCK_OK);
     });
@@ -586,7 +586,7 @@ pub fn a_handle_of_no_lock_is_refused() {
     let request = turnlock_request { lock: closed.handle.cast(), ..sized() };
     assert_eq!(acquire(&hold, &request), TURNLOCK_OK);
     assert_eq!(release(&hold), TURNLOCK_OK);
-    // SAFETY: an open handle that nobody else uses.
+    // SAFETY: an open handle that no other thread uses.
     assert_eq!(unsafe { turnlock_mutex_close(closed.handle) }, TURNLOCK_OK);
     assert_eq!(acquire(&hold, &request), TURNLOCK_ERROR_CLOSED);
 }

@@ -76,7 +76,7 @@ pub fn an_array_of_waiters_is_filled_as_far_as_it_goes() {
     });
 }
 
-pub fn a_lock_that_nobody_holds_has_no_holder() {
+pub fn a_free_lock_has_no_holder() {
     let stage = Stage::<crate::c::BakeryByThreads>::new();
     let party = stage.party("a");
     let ask = || {
@@ -92,7 +92,7 @@ pub fn a_lock_that_nobody_holds_has_no_holder() {
     assert_eq!(ask(), (TURNLOCK_OK, 0, 0));
 }
 
-pub fn who_does_not_hold_it_is_not_told_whether_somebody_waits() {
+pub fn only_the_holder_is_told_whether_a_waiter_is_there() {
     let stage = Stage::<crate::c::BakeryByThreads>::new();
     let party = stage.party("a");
     // SAFETY: an open handle.

@@ -84,9 +84,9 @@ pub fn what_was_transferred_is_released_by_the_descriptor() {
     assert_eq!(scene.count(descriptor), (TURNLOCK_OK, 0));
     assert_eq!(scene.transfer(&holder, descriptor), TURNLOCK_OK);
     assert_eq!(scene.holder_now().unwrap().pid, std::process::id());
-    // It is nobody's any more whose handle could unlock it; closing that changes nothing.
+    // No handle can unlock it any more; closing this one changes nothing.
     assert_eq!(scene.transfer(&holder, descriptor), TURNLOCK_ERROR_CLOSED);
-    // SAFETY: open handles, of which nobody else uses the hold's.
+    // SAFETY: open handles, of which no other thread uses the hold's.
     unsafe {
         for refused in [turnlock_hold_release, turnlock_hold_cancel, turnlock_hold_clear_cancel] {
             assert_eq!(refused(holder.handle), TURNLOCK_ERROR_CLOSED);

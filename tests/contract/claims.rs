@@ -1,5 +1,5 @@
-//! Locks that several can hold at once, or parts of them, taken so that nobody else has anything beside: a rwlock exclusively, a
-//! whole range, one key. Through the Rust API, by threads and by explicit participants.
+//! Locks that several can hold at once, or parts of them, taken so that no other participant has anything beside:
+//! a rwlock exclusively, a whole range, one key. Through the Rust API, by threads and by explicit participants.
 
 use crate::{
     rust::{code, holder, open, waiters},
@@ -13,7 +13,7 @@ use turnlock::{
     inspect::{LockStatus, WaiterState},
 };
 
-/// The one key that everybody wants.
+/// The one key that all want.
 const KEY: &str = "the only one";
 
 /// A lock of such a kind.

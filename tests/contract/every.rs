@@ -1,4 +1,4 @@
-//! What every lock promises, whichever its kind and algorithm, and whoever takes it.
+//! What every lock promises, whichever its kind and algorithm, and whichever participant takes it.
 
 use crate::{
     stage::{Stage, take_and_give_back},
@@ -38,7 +38,7 @@ pub fn a_plain_counter_loses_nothing<W: Way>() {
     let stage = Stage::<W>::new();
     let (counter, inside) = (Plain::default(), AtomicBool::new(false));
     crowd(&stage, |_| {
-        assert!(!inside.swap(true, SeqCst), "somebody else is inside");
+        assert!(!inside.swap(true, SeqCst), "another participant is inside");
         let seen = counter.get();
         for _ in 0..seen % 64 {
             std::hint::spin_loop();
@@ -71,9 +71,9 @@ pub fn a_try_at_a_held_lock_would_block<W: Way>() {
     let stage = Stage::<W>::new();
     let party = stage.party("a");
     let held = party.lock(Wait::Never).unwrap();
-    assert_eq!(stage.somebody_else_is_told("a", Wait::Never), Some(TURNLOCK_ERROR_WOULD_BLOCK));
+    assert_eq!(stage.another_thread_is_told("a", Wait::Never), Some(TURNLOCK_ERROR_WOULD_BLOCK));
     held.unlock().unwrap();
-    stage.somebody_else_can_take("a");
+    stage.another_thread_can_take("a");
 }
 
 pub fn a_try_at_a_lock_that_never_rests_comes_back<W: Way>() {
@@ -162,9 +162,9 @@ pub fn taking_it_twice_is_a_deadlock_and_changes_nothing<W: Way>() {
         assert_eq!(party.lock(wait).err(), Some(TURNLOCK_ERROR_DEADLOCK), "{wait:?}");
         assert_eq!(party.at("a").lock(wait).err(), Some(TURNLOCK_ERROR_DEADLOCK), "{wait:?}, another handle");
     }
-    assert_eq!(stage.somebody_else_is_told("a", Wait::Never), Some(TURNLOCK_ERROR_WOULD_BLOCK));
+    assert_eq!(stage.another_thread_is_told("a", Wait::Never), Some(TURNLOCK_ERROR_WOULD_BLOCK));
     held.unlock().unwrap();
-    stage.somebody_else_can_take("a");
+    stage.another_thread_can_take("a");
 }
 
 pub fn another_thread_can_cancel_a_wait<W: Way>() {
@@ -185,7 +185,7 @@ pub fn another_thread_can_cancel_a_wait<W: Way>() {
     });
     assert_eq!(stage.how_many_wait("a"), 0);
     held.unlock().unwrap();
-    stage.somebody_else_can_take("a");
+    stage.another_thread_can_take("a");
 }
 
 pub fn a_cancel_at_any_moment_ends_one_wait<W: Way>() {
@@ -232,7 +232,7 @@ pub fn a_cancel_requested_before_the_wait_is_not_lost_and_spares_a_free_lock<W: 
         assert_eq!(
             contended.lock(Wait::Never).err(),
             Some(TURNLOCK_ERROR_WOULD_BLOCK),
-            "a try waits for nobody"
+            "a try does not wait"
         );
         assert_eq!(contended.lock(Wait::Forever).err(), Some(TURNLOCK_ERROR_CANCELLED));
         // Taken now; and one that is taken back is gone too.
@@ -251,15 +251,15 @@ pub fn named_locks_are_independent<W: Way>() {
     let held_a = a.lock(Wait::Never).unwrap();
     let held_b = b.lock(Wait::Never).unwrap();
     let held_c = c.lock(Wait::Never).unwrap();
-    stage.somebody_else_can_take("d");
+    stage.another_thread_can_take("d");
     // Given back in the order in which they were taken; each frees itself alone.
     for (name, others, give_back) in
         [("a", ["b", "c"].as_slice(), held_a), ("b", &["c"], held_b), ("c", &[], held_c)]
     {
         give_back.unlock().unwrap();
-        stage.somebody_else_can_take(name);
+        stage.another_thread_can_take(name);
         for other in others {
-            assert_eq!(stage.somebody_else_is_told(other, Wait::Never), Some(TURNLOCK_ERROR_WOULD_BLOCK));
+            assert_eq!(stage.another_thread_is_told(other, Wait::Never), Some(TURNLOCK_ERROR_WOULD_BLOCK));
         }
     }
 }
@@ -268,7 +268,7 @@ pub fn names_have_1_to_63_bytes<W: Way>() {
     let stage = Stage::<W>::new();
     let longest = ["x".repeat(63), "é".repeat(31) + "y"];
     for name in ["x", "a lock / with: anything\n"].into_iter().chain(longest.iter().map(String::as_str)) {
-        stage.somebody_else_can_take(name);
+        stage.another_thread_can_take(name);
     }
     for name in [String::new(), "x".repeat(64), "é".repeat(32)] {
         assert_eq!(stage.way.party(&name).err(), Some(TURNLOCK_ERROR_BAD_NAME), "{name:?}");
@@ -286,7 +286,7 @@ pub fn a_full_directory_is_an_error_and_the_named_locks_stay<W: Way>() {
     }
     assert_eq!(stage.way.party("d").err(), Some(TURNLOCK_ERROR_LOCKS_FULL));
     for name in names {
-        stage.somebody_else_can_take(name);
+        stage.another_thread_can_take(name);
     }
 }
 
@@ -297,7 +297,7 @@ pub fn threads_that_name_the_same_locks_at_once_agree<W: Way>() {
     thread::scope(|threads| {
         for _ in 0..8 {
             threads.spawn(|| {
-                until("everybody is here", || go.load(SeqCst));
+                until("all are here", || go.load(SeqCst));
                 for (at, counter) in counters.iter().enumerate() {
                     let party = stage.party(&format!("lock {at}"));
                     let held = party.lock(Wait::Forever).unwrap();

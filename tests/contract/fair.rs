@@ -13,18 +13,19 @@ use std::{
     time::Duration,
 };
 
-/// Who finds no processor for some milliseconds when its turn comes is passed over, so on a busy machine one round may show
-/// nothing. By chance ten are served in order once in millions of rounds.
-pub fn whoever_comes_first_is_served_first<W: Way>() {
+/// A waiter that finds no processor for some milliseconds when its turn comes is passed over. So on a busy
+/// machine one round may show nothing. By chance ten are served in order once in millions of rounds.
+pub fn the_first_waiter_is_served_first<W: Way>() {
     const ROUNDS: usize = 5;
     let rounds: Vec<_> =
         (0..ROUNDS).map(|_| served_one_after_the_other::<W>()).take_while(|in_order| !in_order).collect();
     assert!(rounds.len() < ROUNDS, "in none of {ROUNDS} rounds were they served as they came");
 }
 
-/// Who unlocks and asks again at once is behind all that have waited for longer than their patience, also while the next of
-/// them wakes up. A wake-up may take long on a busy machine, so here too a round may show nothing.
-pub fn whoever_comes_back_at_once_is_behind_those_that_wait<W: Way>() {
+/// A holder that unlocks and asks again at once is behind all that have waited for longer than their patience,
+/// also while the next of them wakes up. A wake-up may take long on a busy machine, so here too a round may show
+/// nothing.
+pub fn a_holder_that_comes_back_at_once_is_behind_the_waiters<W: Way>() {
     const ROUNDS: usize = 10;
     assert!(
         (0..ROUNDS).any(|_| served_by_turns::<W>()),

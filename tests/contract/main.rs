@@ -66,10 +66,10 @@ macro_rules! group {
         cases! { owner_dead, $way:
             the_next_holder_is_told_who_died
             marked_consistent_the_lock_is_well_again
-            nothing_is_to_be_marked_where_nobody_died
+            nothing_is_to_be_marked_where_no_holder_died
             a_reset_waits_its_turn
             a_second_death_before_the_repair_is_told_of_again
-            one_who_waits_already_is_told
+            a_waiter_that_is_in_the_queue_already_is_told
         }
         cases! { release, $way:
             the_next_holder_is_told_and_need_not_repair
@@ -77,8 +77,8 @@ macro_rules! group {
             a_holder_that_was_told_and_dies_is_the_next_one_s_news
         }
         cases! { query, $way:
-            who_holds_and_who_waits_can_be_asked
-            a_holder_is_told_that_somebody_waits_behind_it
+            the_holder_and_the_waiters_can_be_asked_for
+            a_holder_is_told_of_a_waiter_behind_it
         }
     };
     // Not a range lock, nor a keyed lock: what one part's holder does not say concerns none of the others.
@@ -89,8 +89,8 @@ macro_rules! group {
     };
     (fair, $way:ty) => {
         cases! { fair, $way:
-            whoever_comes_first_is_served_first
-            whoever_comes_back_at_once_is_behind_those_that_wait
+            the_first_waiter_is_served_first
+            a_holder_that_comes_back_at_once_is_behind_the_waiters
             a_newcomer_waits_for_one_section_of_each_before_it
         }
     };
@@ -112,7 +112,7 @@ macro_rules! group {
     };
     (again, $way:ty) => {
         cases! { recursive, $way:
-            who_has_it_takes_it_again_and_it_is_free_after_the_last_unlock
+            a_holder_takes_it_again_and_it_is_free_after_the_last_unlock
             taken_again_it_stays_biased_and_is_shown_as_recursive
             a_dead_ones_times_are_one_death
         }
@@ -143,7 +143,7 @@ macro_rules! group {
     };
     (without_guards, $way:ty) => {
         cases! { c_abi, $way:
-            who_does_not_have_it_cannot_give_it_back_or_heal_it
+            only_the_holder_can_give_it_back_or_heal_it
         }
     };
 }
@@ -230,7 +230,7 @@ mod only_in_c {
     cases! { c_holds:
         several_ranges_are_one_acquisition
         several_keys_are_one_acquisition
-        two_who_take_the_same_parts_in_another_order_do_not_wait_for_each_other
+        two_threads_that_take_the_same_parts_in_another_order_do_not_wait_for_each_other
         parts_that_cannot_all_be_had_are_not_held
         a_wait_for_several_parts_is_cancelled
         a_hold_has_one_acquisition_at_a_time
@@ -265,8 +265,8 @@ mod only_in_c {
     }
     cases! { c_query:
         an_array_of_waiters_is_filled_as_far_as_it_goes
-        a_lock_that_nobody_holds_has_no_holder
-        who_does_not_hold_it_is_not_told_whether_somebody_waits
+        a_free_lock_has_no_holder
+        only_the_holder_is_told_whether_a_waiter_is_there
         a_hold_is_opened_with_options
         the_path_of_a_file_is_given_as_far_as_there_is_room
     }
@@ -299,9 +299,9 @@ mod only_in_rust {
         }
     }
 
-    /// Whose patience lasts, backs off: at a holder with a number in the queue, and at one with a bias.
+    /// A waiter whose patience lasts backs off: at a holder with a number in the queue, and at one with a bias.
     #[test]
-    fn one_who_lets_others_pass_is_seen_backed_off() {
+    fn a_waiter_that_lets_others_pass_is_seen_backed_off() {
         let _no_hang = NoHang::for_seconds(60);
         for times in [1, 64] {
             let place = Place::new();

@@ -18,8 +18,8 @@ pub struct Dead {
     pub thread: u32,
 }
 
-/// A thread takes the lock and ends inside. Through the Rust API, since somebody who dies inside is the same for all.
-pub fn somebody_dies_inside<W: Way>(stage: &Stage<W>, name: &str) -> Dead {
+/// A thread takes the lock and ends inside. Through the Rust API, since a holder's death is the same for all.
+pub fn a_holder_dies<W: Way>(stage: &Stage<W>, name: &str) -> Dead {
     stage.party(name);
     elsewhere(|| {
         let party = stage.by_thread(name);
@@ -34,7 +34,7 @@ pub fn somebody_dies_inside<W: Way>(stage: &Stage<W>, name: &str) -> Dead {
 pub fn the_next_holder_is_told_who_died<W: Way>() {
     let stage = Stage::<W>::new();
     assert_eq!(stage.party("a").previous_owner(), None);
-    let dead = somebody_dies_inside(&stage, "a");
+    let dead = a_holder_dies(&stage, "a");
     let party = stage.party("a");
     let mut held = party.lock(Wait::Never).unwrap();
     assert!(held.previous_owner_died());
@@ -54,34 +54,34 @@ pub fn the_next_holder_is_told_who_died<W: Way>() {
 
 pub fn marked_consistent_the_lock_is_well_again<W: Way>() {
     let stage = Stage::<W>::new();
-    somebody_dies_inside(&stage, "a");
+    a_holder_dies(&stage, "a");
     let party = stage.party("a");
     let mut held = party.lock(Wait::Never).unwrap();
     assert!(held.previous_owner_died());
     held.mark_consistent().unwrap();
     assert_eq!(held.mark_consistent().err(), Some(TURNLOCK_ERROR_NOT_INCONSISTENT), "once is enough");
     held.unlock().unwrap();
-    stage.somebody_else_can_take("a");
+    stage.another_thread_can_take("a");
     take_and_give_back(&party);
 }
 
-pub fn nothing_is_to_be_marked_where_nobody_died<W: Way>() {
+pub fn nothing_is_to_be_marked_where_no_holder_died<W: Way>() {
     let stage = Stage::<W>::new();
     let party = stage.party("a");
     let mut held = party.lock(Wait::Never).unwrap();
     assert_eq!(held.mark_consistent().err(), Some(TURNLOCK_ERROR_NOT_INCONSISTENT));
     held.unlock().unwrap();
-    stage.somebody_else_can_take("a");
+    stage.another_thread_can_take("a");
 }
 
 pub fn unlocked_without_a_word_it_is_closed_for_everyone_until_a_reset<W: Way>() {
     let stage = Stage::<W>::new();
-    let dead = somebody_dies_inside(&stage, "a");
+    let dead = a_holder_dies(&stage, "a");
     let party = stage.party("a");
     let held = party.lock(Wait::Never).unwrap();
     assert!(held.previous_owner_died());
     thread::scope(|threads| {
-        // Those who wait in the queue already, too.
+        // Those that wait in the queue already, too.
         let waiters = [1, 2].map(|waiting| {
             let waiter = threads.spawn(|| stage.party("a").lock(Wait::Forever).err());
             stage.until_waiting("a", waiting);
@@ -94,11 +94,11 @@ pub fn unlocked_without_a_word_it_is_closed_for_everyone_until_a_reset<W: Way>()
     });
     for wait in [Wait::Never, Wait::For(Duration::from_secs(9)), Wait::Forever] {
         assert_eq!(party.lock(wait).err(), Some(TURNLOCK_ERROR_NOT_RECOVERABLE));
-        assert_eq!(stage.somebody_else_is_told("a", wait), Some(TURNLOCK_ERROR_NOT_RECOVERABLE));
+        assert_eq!(stage.another_thread_is_told("a", wait), Some(TURNLOCK_ERROR_NOT_RECOVERABLE));
     }
-    stage.somebody_else_can_take("b");
+    stage.another_thread_can_take("b");
     party.reset(Wait::Never).unwrap();
-    assert!(stage.somebody_else_can_take("a") > dead.fencing_token);
+    assert!(stage.another_thread_can_take("a") > dead.fencing_token);
     take_and_give_back(&party);
 }
 
@@ -122,8 +122,8 @@ pub fn a_reset_waits_its_turn<W: Way>() {
 
 pub fn a_second_death_before_the_repair_is_told_of_again<W: Way>() {
     let stage = Stage::<W>::new();
-    let first = somebody_dies_inside(&stage, "a");
-    let second = somebody_dies_inside(&stage, "a");
+    let first = a_holder_dies(&stage, "a");
+    let second = a_holder_dies(&stage, "a");
     assert!(second.fencing_token > first.fencing_token);
     let party = stage.party("a");
     let mut held = party.lock(Wait::Never).unwrap();
@@ -131,10 +131,10 @@ pub fn a_second_death_before_the_repair_is_told_of_again<W: Way>() {
     assert_eq!(party.previous_owner().map(|(token, ..)| token), Some(second.fencing_token));
     held.mark_consistent().unwrap();
     held.unlock().unwrap();
-    stage.somebody_else_can_take("a");
+    stage.another_thread_can_take("a");
 }
 
-pub fn one_who_waits_already_is_told<W: Way>() {
+pub fn a_waiter_that_is_in_the_queue_already_is_told<W: Way>() {
     let stage = Stage::<W>::new();
     let (holds, it_holds) = mpsc::channel();
     thread::scope(|threads| {
@@ -186,12 +186,12 @@ pub fn a_guard_dropped_by_a_panic_is_told_of<W: Way>() {
         std::panic::resume_unwind(Box::new("meant"));
     }));
     assert!(panicked.is_err());
-    // The one who panicked is still there, and is told like anybody else.
+    // The thread that panicked is still there, and is told like any other.
     let mut held = party.lock(Wait::Never).unwrap();
     assert!(held.previous_owner_died());
     held.mark_consistent().unwrap();
     held.unlock().unwrap();
-    stage.somebody_else_can_take("a");
+    stage.another_thread_can_take("a");
 }
 
 pub fn a_guard_taken_and_dropped_while_a_panic_unwinds_is_not_told_of<W: Way>() {
@@ -207,5 +207,5 @@ pub fn a_guard_taken_and_dropped_while_a_panic_unwinds_is_not_told_of<W: Way>() 
         std::panic::resume_unwind(Box::new("meant"));
     }));
     assert!(panicked.is_err());
-    stage.somebody_else_can_take("a");
+    stage.another_thread_can_take("a");
 }

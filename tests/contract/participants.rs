@@ -19,13 +19,13 @@ where
     let stage = Stage::<W>::new();
     let party = stage.party("a");
     let held = elsewhere(|| party.lock(Wait::Never).unwrap());
-    assert_eq!(stage.somebody_else_is_told("a", Wait::Never), Some(TURNLOCK_ERROR_WOULD_BLOCK));
+    assert_eq!(stage.another_thread_is_told("a", Wait::Never), Some(TURNLOCK_ERROR_WOULD_BLOCK));
     held.unlock().unwrap();
-    stage.somebody_else_can_take("a");
+    stage.another_thread_can_take("a");
     // And the other way round.
     let held = party.lock(Wait::Never).unwrap();
     elsewhere(move || held.unlock().unwrap());
-    stage.somebody_else_can_take("a");
+    stage.another_thread_can_take("a");
 }
 
 pub fn two_threads_at_once_are_one_too_many<W: Way>()
@@ -46,9 +46,9 @@ where
             assert_eq!(same_elsewhere.lock(wait).err(), Some(TURNLOCK_ERROR_HOLD_BUSY));
             assert_eq!(party.lock(wait).err(), Some(TURNLOCK_ERROR_HOLD_BUSY));
         }
-        // Giving back is allowed, or two who wait for each other's lock could not be helped.
+        // Giving back is allowed, or two that wait for each other's lock could not be helped.
         own.unlock().unwrap();
-        stage.somebody_else_can_take("c");
+        stage.another_thread_can_take("c");
         held.unlock().unwrap();
         join(waiter).unwrap();
     });
@@ -127,7 +127,7 @@ where
             let second = many(W::ROUNDS / 10);
             second + join(first)
         });
-        // And as one whose turns nobody disturbs.
+        // And as one whose turns no other thread disturbs.
         assert_eq!(many(3), 3);
         turns += 3;
     }

@@ -1,4 +1,4 @@
-//! Who holds a lock, who waits for it, and whether somebody waits behind the holder.
+//! Who holds a lock, who waits for it, and whether a waiter is behind the holder.
 
 use crate::{
     stage::{Stage, take_and_give_back},
@@ -15,8 +15,9 @@ fn my_thread() -> u32 {
     nix::unistd::gettid().as_raw() as u32
 }
 
-/// On a busy machine, who gets no processor when its turn comes is passed over: then a round says nothing of the order.
-pub fn who_holds_and_who_waits_can_be_asked<W: Way>() {
+/// On a busy machine a waiter that gets no processor when its turn comes is passed over: then a round says
+/// nothing of the order.
+pub fn the_holder_and_the_waiters_can_be_asked_for<W: Way>() {
     const ROUNDS: usize = 5;
     let rounds: Vec<_> =
         (0..ROUNDS).map(|_| shown_and_served::<W>()).take_while(|(shown, served)| shown != served).collect();
@@ -62,7 +63,7 @@ fn shown_and_served<W: Way>() -> (Waiters, Waiters) {
     orders
 }
 
-pub fn a_holder_is_told_that_somebody_waits_behind_it<W: Way>() {
+pub fn a_holder_is_told_of_a_waiter_behind_it<W: Way>() {
     let stage = Stage::<W>::new();
     let party = stage.party("a");
     // The first time the lock is unbiased, whatever its kind; after so many it is biased, if it can be.
@@ -73,7 +74,7 @@ pub fn a_holder_is_told_that_somebody_waits_behind_it<W: Way>() {
         let held = party.lock(Wait::Never).unwrap();
         assert!(!held.is_contended());
         // A try is no wait.
-        assert_eq!(stage.somebody_else_is_told("a", Wait::Never), Some(TURNLOCK_ERROR_WOULD_BLOCK));
+        assert_eq!(stage.another_thread_is_told("a", Wait::Never), Some(TURNLOCK_ERROR_WOULD_BLOCK));
         assert!(!held.is_contended());
         thread::scope(|threads| {
             let (waits, canceller) = mpsc::channel();
@@ -88,7 +89,7 @@ pub fn a_holder_is_told_that_somebody_waits_behind_it<W: Way>() {
             canceller.cancel();
             assert_eq!(join(waiter), Some(TURNLOCK_ERROR_CANCELLED));
         });
-        assert!(!held.is_contended(), "nobody waits any more");
+        assert!(!held.is_contended(), "no thread waits any more");
         held.unlock().unwrap();
         take_and_give_back(&party);
     }

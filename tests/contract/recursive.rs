@@ -15,7 +15,7 @@ use turnlock::{Error, LockFile, capi::*, inspect, status::*};
 /// As often as a thread can have one.
 const LIMIT: u32 = 65_535;
 
-pub fn who_has_it_takes_it_again_and_it_is_free_after_the_last_unlock<W: Way>() {
+pub fn a_holder_takes_it_again_and_it_is_free_after_the_last_unlock<W: Way>() {
     let stage = Stage::<W>::new();
     let party = stage.party("a");
     // By its number, and then by the bias.
@@ -27,10 +27,10 @@ pub fn who_has_it_takes_it_again_and_it_is_free_after_the_last_unlock<W: Way>() 
         // In whichever order.
         outer.unlock().unwrap();
         for held in inner {
-            assert_eq!(stage.somebody_else_is_told("a", Wait::Never), Some(TURNLOCK_ERROR_WOULD_BLOCK));
+            assert_eq!(stage.another_thread_is_told("a", Wait::Never), Some(TURNLOCK_ERROR_WOULD_BLOCK));
             held.unlock().unwrap();
         }
-        stage.somebody_else_can_take("a");
+        stage.another_thread_can_take("a");
         take_and_give_back(&party);
     }
 }
@@ -72,7 +72,7 @@ pub fn a_dead_ones_times_are_one_death<W: Way>() {
     assert_eq!(held.mark_consistent().err(), Some(TURNLOCK_ERROR_NOT_INCONSISTENT));
     again.unlock().unwrap();
     held.unlock().unwrap();
-    stage.somebody_else_can_take("a");
+    stage.another_thread_can_take("a");
 }
 
 pub fn one_that_exists_and_is_not_recursive_is_refused() {

@@ -1,7 +1,7 @@
 //! What happens after a holder died inside, where its death needs no repair.
 
 use crate::{
-    owner_dead::somebody_dies_inside,
+    owner_dead::a_holder_dies,
     stage::{Stage, take_and_give_back},
     way::{Held, Party, Wait, Way},
 };
@@ -9,17 +9,17 @@ use support::elsewhere;
 
 pub fn the_next_holder_is_told_and_need_not_repair<W: Way>() {
     let stage = Stage::<W>::new();
-    // It keeps what its creator said, and those who open it later ask for none.
+    // It keeps what its creator said, and those that open it later ask for none.
     let party = stage.way.party_where_death_releases("a").unwrap();
     for _ in 0..2 {
-        let dead = somebody_dies_inside(&stage, "a");
+        let dead = a_holder_dies(&stage, "a");
         let held = party.lock(Wait::Never).unwrap();
         assert!(held.previous_owner_died());
         assert!(held.fencing_token() > dead.fencing_token);
         assert_eq!(party.previous_owner().map(|(token, ..)| token), Some(dead.fencing_token));
         held.unlock().unwrap();
         // It is told once.
-        stage.somebody_else_can_take("a");
+        stage.another_thread_can_take("a");
         take_and_give_back(&party);
     }
 }
@@ -27,7 +27,7 @@ pub fn the_next_holder_is_told_and_need_not_repair<W: Way>() {
 pub fn a_death_that_needs_no_repair_may_be_marked_all_the_same<W: Way>() {
     let stage = Stage::<W>::new();
     let party = stage.way.party_where_death_releases("a").unwrap();
-    somebody_dies_inside(&stage, "a");
+    a_holder_dies(&stage, "a");
     for died in [true, false] {
         let mut held = party.lock(Wait::Never).unwrap();
         assert_eq!(held.previous_owner_died(), died);
@@ -35,13 +35,13 @@ pub fn a_death_that_needs_no_repair_may_be_marked_all_the_same<W: Way>() {
         held.mark_consistent().unwrap();
         held.unlock().unwrap();
     }
-    stage.somebody_else_can_take("a");
+    stage.another_thread_can_take("a");
 }
 
 pub fn a_holder_that_was_told_and_dies_is_the_next_one_s_news<W: Way>() {
     let stage = Stage::<W>::new();
     let party = stage.way.party_where_death_releases("a").unwrap();
-    somebody_dies_inside(&stage, "a");
+    a_holder_dies(&stage, "a");
     let told = elsewhere(|| {
         let other = stage.by_thread("a");
         let held = other.lock(Wait::Never).unwrap();
@@ -54,5 +54,5 @@ pub fn a_holder_that_was_told_and_dies_is_the_next_one_s_news<W: Way>() {
     assert!(held.previous_owner_died());
     assert_eq!(party.previous_owner().map(|(token, ..)| token), Some(told.1));
     held.unlock().unwrap();
-    stage.somebody_else_can_take("a");
+    stage.another_thread_can_take("a");
 }

@@ -51,16 +51,16 @@ impl<W: Way> Stage<W> {
         support::queue_at(&self.path(), name).len()
     }
 
-    /// Somebody else takes the lock at once, without an owner-dead notice, and unlocks: its fencing token.
-    pub fn somebody_else_can_take(&self, name: &str) -> u64 {
+    /// Another thread takes the lock at once, without an owner-dead notice, and unlocks: its fencing token.
+    pub fn another_thread_can_take(&self, name: &str) -> u64 {
         support::elsewhere(|| {
             let party = self.party(name);
             take_and_give_back(&party)
         })
     }
 
-    /// What somebody else is told who tries the lock and does not get it.
-    pub fn somebody_else_is_told(&self, name: &str, wait: Wait) -> Option<i32> {
+    /// What another thread is told that tries the lock and does not get it.
+    pub fn another_thread_is_told(&self, name: &str, wait: Wait) -> Option<i32> {
         support::elsewhere(|| self.party(name).lock(wait).err())
     }
 }

@@ -35,8 +35,8 @@ pub fn locks_of_one_name_in_two_files_are_two_locks<W: Way>() {
     let held_here = party_here.lock(Wait::Never).unwrap();
     let held_there = party_there.lock(Wait::Never).unwrap();
     held_here.unlock().unwrap();
-    here.somebody_else_can_take("a");
-    assert_eq!(there.somebody_else_is_told("a", Wait::Never), Some(TURNLOCK_ERROR_WOULD_BLOCK));
+    here.another_thread_can_take("a");
+    assert_eq!(there.another_thread_is_told("a", Wait::Never), Some(TURNLOCK_ERROR_WOULD_BLOCK));
     held_there.unlock().unwrap();
 }
 
@@ -48,7 +48,8 @@ pub fn more_files_in_turn_than_a_thread_has_caches<W: Way>() {
     let parties: Vec<W::Party> = stages.iter().map(|stage| stage.party("a")).collect();
     let mut last = [0; FILES];
     for round in 0..200 {
-        // All at once, so that those who share a cache are unlocked in an order of every kind; and one after the other.
+        // All at once, so that those that share a cache are unlocked in an order of every kind; and one after the
+        // other.
         let mut held = Vec::new();
         for (party, last) in parties.iter().zip(&mut last) {
             for wait in [Wait::Never, Wait::Forever, Wait::For(Duration::from_secs(10))] {
@@ -71,7 +72,7 @@ pub fn more_files_in_turn_than_a_thread_has_caches<W: Way>() {
         held.into_iter().for_each(|held| held.unlock().unwrap());
     }
     for stage in &stages {
-        stage.somebody_else_can_take("a");
+        stage.another_thread_can_take("a");
     }
 }
 
@@ -95,5 +96,5 @@ pub fn a_file_that_is_opened_where_a_closed_one_was<W: Way>() {
             elsewhere(move || drop(way));
         }
     }
-    stays.somebody_else_can_take("a");
+    stays.another_thread_can_take("a");
 }

@@ -56,7 +56,7 @@ fn an_empty_memfd_becomes_a_lock_file_and_is_never_taken_for_a_deleted_one() {
     assert_eq!((file.participants(), file.locks()), (4, 3));
     assert_eq!(file.path().to_str().unwrap(), "/memfd:turnlock-test (deleted)");
     let mode = given.metadata().unwrap().permissions().mode() & 0o777;
-    assert!(mode & 0o007 != 0, "nobody asked for another mode: {mode:o}");
+    assert!(mode & 0o007 != 0, "no other mode was asked for: {mode:o}");
     // The descriptor was the caller's, and is not needed.
     let looks_on = given.try_clone().unwrap();
     drop(given);
@@ -69,7 +69,7 @@ fn an_empty_memfd_becomes_a_lock_file_and_is_never_taken_for_a_deleted_one() {
         assert!(matches!(join(waiter), Err(Error::TimedOut(_))));
     });
     guard.unlock().unwrap();
-    // It follows nobody: no path leads to another file.
+    // It does not move to another file: no path leads to one.
     let mut follows = mutex.clone();
     elsewhere(move || follows.lock_or_reopen().unwrap().unlock().unwrap());
     elsewhere(|| mutex.reopened().unwrap().lock().map(drop)).unwrap();
@@ -99,7 +99,8 @@ fn a_ring_is_opened_again_by_descriptor_as_it_was() {
     assert_eq!(status_of(&given).locks[0].queue[0].takes_part, Some("member"));
 }
 
-/// An successor of its memory, not of its lock: the open file behind the descriptor is one for all who have it.
+/// A successor of its memory, not of its lock: the open file behind the descriptor is one for all processes that
+/// have it.
 #[test]
 fn inherited_by_another_process_it_is_one_lock_and_a_death_is_seen() {
     let _no_hang = NoHang::for_seconds(60);
@@ -220,7 +221,7 @@ fn of_many_that_open_an_empty_memfd_at_once_one_makes_it_and_all_share_it() {
 }
 
 #[test]
-fn a_file_that_somebody_died_making_is_made_anew() {
+fn a_file_whose_maker_died_is_made_anew() {
     let given = memfd();
     for (start, size) in [(&b"turnmake"[..], 8), (b"turnmake", 5000), (b"turnmake rubbish", 1 << 20)] {
         given.set_len(0).unwrap();
@@ -255,7 +256,7 @@ fn what_is_no_lock_file_is_refused_in_words_that_help() {
     assert_eq!(status_of(&to_look_at).path, path.canonicalize().unwrap());
     let to_write = OpenOptions::new().write(true).open(&path).unwrap();
     assert!(inspect::snapshot_descriptor(&to_write).is_err());
-    // What has a name can be opened by whoever its mode lets.
+    // A file with a name can be opened by any user whom its mode lets.
     fs::set_permissions(&path, fs::Permissions::from_mode(0o666)).unwrap();
     refused(&open_to_both(&path), TURNLOCK_ERROR_PERMISSION, &["everyone", "chmod o="]);
     // Nothing is made where nothing was to be made.
@@ -278,7 +279,7 @@ fn an_empty_file_with_a_name_becomes_a_lock_file_of_the_usual_mode() {
     let guard = guard.lock().unwrap();
     assert_eq!(Puppet::at(&path, "a").ask("try"), Said::Error(TURNLOCK_ERROR_WOULD_BLOCK));
     drop(guard);
-    // It had a name when it was opened; those who know it by that are told that it is gone, and so are we.
+    // It had a name when it was opened; processes that know it by that are told that it is gone, and so are we.
     let mutex = by_descriptor.mutex("a").unwrap();
     fs::remove_file(&path).unwrap();
     let told = elsewhere(|| mutex.lock().map(drop)).unwrap_err();

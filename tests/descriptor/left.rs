@@ -33,7 +33,7 @@ fn what_is_left_is_held_until_the_last_copy_is_closed() {
     let token = guard.fencing_token();
     std::mem::forget(guard);
     shell.transfer_to_fd(descriptor.as_raw_fd(), std::process::id()).unwrap();
-    // It is nobody's any more whom it could be unlocked by, or closed with.
+    // No participant can unlock it any more, or close it.
     assert_eq!(mutex.lock_as(&shell).map(drop).unwrap_err().code(), TURNLOCK_ERROR_CLOSED);
     drop(shell);
     let mut other = Puppet::at(&place.lock_file(), "a");
@@ -46,7 +46,7 @@ fn what_is_left_is_held_until_the_last_copy_is_closed() {
     drop(descriptor);
     assert_eq!(other.ask("try"), Said::Error(TURNLOCK_ERROR_WOULD_BLOCK));
     drop(copy);
-    // An ordinary end: nobody is told.
+    // An ordinary end: no participant is told.
     assert_eq!(other.ask("lock"), Said::Taken(token + 1, false));
     assert_eq!(other.ask("unlock"), Said::Done);
     assert!(mutex.previous_owner().is_none());
@@ -93,7 +93,7 @@ fn of_every_kind_it_is_unlocked_and_a_waiter_comes_in() {
     for (name, take) in takes {
         leave(take);
         assert_eq!(file.count_transferred(number, name).unwrap(), 1, "{name}");
-        // One who waits for all of it, and is told of no death.
+        // A waiter for all of it, which is told of no death.
         let waits = |what: &dyn Fn() -> turnlock::Result<bool>| what().unwrap();
         std::thread::scope(|threads| {
             let waiter = threads.spawn(|| match name {
@@ -110,7 +110,7 @@ fn of_every_kind_it_is_unlocked_and_a_waiter_comes_in() {
             };
             until("it waits", is_waiting);
             assert_eq!(file.unlock_transferred(number, Some(name)).unwrap(), 1, "{name}");
-            assert!(!support::join(waiter), "{name}: nobody died");
+            assert!(!support::join(waiter), "{name}: no holder died");
         });
         assert_eq!(file.unlock_transferred(number, None).unwrap(), 0, "{name}");
     }

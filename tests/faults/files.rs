@@ -1,4 +1,4 @@
-//! What others do to the file, and those who delete what looks old.
+//! What other programs do to the file, and those that delete what looks old.
 
 use std::{fs, process::Command, time::Duration};
 use support::{Place, elsewhere, limit};

@@ -13,7 +13,7 @@ use support::{
 };
 use turnlock::inspect::{self, Life};
 
-/// Words: the lock file. Its monotonic clock is a day ahead of everybody else's.
+/// Words: the lock file. Its monotonic clock is a day ahead of all others'.
 pub fn lives_in_another_time(words: &[String]) {
     let changed = unshare(CloneFlags::from_bits_retain(0x80)) // CLONE_NEWTIME
         .map_err(|errno| errno.to_string())

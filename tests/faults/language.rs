@@ -41,7 +41,7 @@ fn an_exception_in_cpp_leaves_the_lock_to_the_next_one_which_is_told() {
             if (turnlock_mutex_lock(mutex, nullptr) != TURNLOCK_OWNER_DEAD) return 5;
             if (turnlock_mutex_mark_consistent(mutex) < 0 || turnlock_mutex_unlock(mutex) < 0) return 6;
             Guard guard(mutex);
-            throw std::runtime_error("nobody catches this one: the process ends inside");
+            throw std::runtime_error("this one is not caught: the process ends inside");
         }"#;
     fs::write(place.at("program.cpp"), program).unwrap();
     let libraries = libraries();

@@ -36,7 +36,7 @@ fn holds(words: &[String]) {
     hear();
 }
 
-/// The lock is taken by somebody who is alive: nobody else gets it, however often they ask.
+/// The lock is taken by a holder that is alive: no other participant gets it, however often it asks.
 fn assert_held(path: &Path) {
     let mutex = LockFile::open(path).unwrap().mutex("a").unwrap();
     elsewhere(|| {

@@ -27,9 +27,9 @@ pub fn waits_without_descriptors(words: &[String]) {
     say(if guard.acquired().previous_owner_died { "told" } else { "not told" });
 }
 
-/// It cannot see who is alive: it waits for a dead one, says so to who looks, and sees again as soon as it can.
+/// It cannot see who is alive: it waits for a dead one, says so to `status`, and sees again as soon as it can.
 #[test]
-fn one_who_can_open_no_descriptor_waits_and_status_says_that_it_sees_no_deaths() {
+fn a_participant_that_can_open_no_descriptor_waits_and_status_says_that_it_sees_no_deaths() {
     let (_no_hang, place) = (NoHang::for_seconds(60), Place::new());
     let path = place.lock_file();
     let mut waiter = Actor::start("waits_without_descriptors", &[path.to_str().unwrap()]);

@@ -1,4 +1,4 @@
-//! The header, bit by bit in a file that nobody has open, and byte by byte in one that is in use.
+//! The header, bit by bit in a file that no process has open, and byte by byte in one that is in use.
 
 use crate::{
     scene::Scene,

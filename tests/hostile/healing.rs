@@ -1,7 +1,7 @@
-//! What garbage does not outlast: a register of a dead slot or of nobody's is cleared by the next who meets it; one of
-//! a participant who lives, by that participant's next lock or unlock.
+//! What garbage does not outlast: a register of a dead or vacant slot is cleared by the next participant that
+//! meets it; one of a participant that lives, by that participant's next lock or unlock.
 
-use crate::scene::{GARBAGE, NOBODY, OTHER, REGION, SHAPE, Scene, THREAD};
+use crate::scene::{GARBAGE, OTHER, REGION, SHAPE, Scene, THREAD, VACANT};
 use std::{
     path::Path,
     thread,
@@ -18,7 +18,7 @@ use turnlock::{Error, LockFile};
 /// Long enough for what takes microseconds.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-fn everybody_gets_in(scene: &Scene, when: &str) {
+fn all_get_in(scene: &Scene, when: &str) {
     let well = |result: turnlock::Result<()>| match result {
         // A closed lock is one that garbage in `state` or `held` may leave; it opens again.
         Err(Error::NotRecoverable) => scene.mutex.reset_for(PATIENCE),
@@ -33,20 +33,20 @@ fn everybody_gets_in(scene: &Scene, when: &str) {
 }
 
 #[test]
-fn a_register_of_nobodys_is_cleared_by_whoever_meets_it() {
+fn a_register_of_a_vacant_slot_is_cleared_by_the_participant_that_meets_it() {
     let _no_hang = NoHang::for_seconds(60);
     let scene = Scene::set();
     for value in GARBAGE {
         scene.poke(support::format::SLOTS_IN_USE, SHAPE.participants);
-        scene.poke(SHAPE.number(REGION, NOBODY), value);
+        scene.poke(SHAPE.number(REGION, VACANT), value);
         scene.mutex.try_lock().unwrap_or_else(|error| panic!("{value:#x}: {error}")).unlock().unwrap();
-        everybody_gets_in(&scene, &format!("{value:#x}"));
+        all_get_in(&scene, &format!("{value:#x}"));
         scene.restore();
     }
 }
 
 #[test]
-fn a_register_of_one_who_is_not_at_the_lock_is_right_again_after_its_next_lock() {
+fn a_register_of_a_participant_that_is_not_at_the_lock_is_right_again_after_its_next_lock() {
     let _no_hang = NoHang::for_seconds(60);
     let scene = Scene::set();
     for value in GARBAGE {
@@ -54,7 +54,7 @@ fn a_register_of_one_who_is_not_at_the_lock_is_right_again_after_its_next_lock()
         let now = Instant::now();
         let _ = scene.mutex.lock_for(Duration::from_millis(5)).map(drop);
         assert!(now.elapsed() < PATIENCE);
-        everybody_gets_in(&scene, &format!("{value:#x}"));
+        all_get_in(&scene, &format!("{value:#x}"));
         scene.restore();
     }
 }
@@ -69,7 +69,7 @@ fn registers_of_the_holder_are_right_again_after_its_unlock() {
             scene.poke(at, value);
             // It may well be told that something is wrong, but it is out.
             let _ = guard.unlock();
-            everybody_gets_in(&scene, &format!("{value:#x} at {at}"));
+            all_get_in(&scene, &format!("{value:#x} at {at}"));
             scene.restore();
         }
     }
@@ -100,13 +100,13 @@ fn one_whose_register_is_overwritten_while_it_waits_does_not_stop_the_queue() {
             for result in &results {
                 assert!(!matches!(result, Err(Error::TimedOut(_))), "{value:#x}, {other_first}: {results:?}");
             }
-            everybody_gets_in(&scene, &format!("{value:#x}"));
+            all_get_in(&scene, &format!("{value:#x}"));
         }
     }
 }
 
 #[test]
-fn a_fencing_token_near_the_end_is_an_error_and_leaves_nobody_in_the_line() {
+fn a_fencing_token_near_the_end_is_an_error_and_leaves_no_participant_in_the_line() {
     let _no_hang = NoHang::for_seconds(60);
     let scene = Scene::set();
     for value in [(1 << 63) - 1, 1 << 63, u64::MAX - 1, u64::MAX] {
@@ -122,7 +122,7 @@ fn a_fencing_token_near_the_end_is_an_error_and_leaves_nobody_in_the_line() {
             assert_eq!(scene.peek(SHAPE.number(REGION, slot)), 0, "{value:#x}");
         }
         scene.restore();
-        everybody_gets_in(&scene, &format!("{value:#x}"));
+        all_get_in(&scene, &format!("{value:#x}"));
     }
 }
 
@@ -152,7 +152,7 @@ pub fn dying(words: &[String]) {
 }
 
 #[test]
-fn a_count_of_locks_that_was_overwritten_keeps_nobody_behind_the_dead() {
+fn a_count_of_locks_that_was_overwritten_keeps_no_waiter_behind_the_dead() {
     const LIMIT: Duration = Duration::from_secs(10);
     let _no_hang = NoHang::for_seconds(120);
     macro_rules! dies {

@@ -1,5 +1,5 @@
 //! The words that only rwlocks, semaphores, range locks and keyed locks have: garbage in each, and one byte of each flipped,
-//! while somebody holds the lock beside others and everything is called that there is.
+//! while a participant holds the lock beside others and every function is called.
 
 use crate::{
     scene::GARBAGE,
@@ -248,21 +248,21 @@ fn is_survived_by<L: Shared>() {
 }
 
 #[test]
-fn garbage_in_the_words_of_a_rwlock_keeps_nobody_beyond_the_limit() {
+fn garbage_in_the_words_of_a_rwlock_keeps_no_caller_beyond_the_limit() {
     is_survived_by::<RwLock>();
 }
 
 #[test]
-fn garbage_in_the_words_of_a_semaphore_keeps_nobody_beyond_the_limit() {
+fn garbage_in_the_words_of_a_semaphore_keeps_no_caller_beyond_the_limit() {
     is_survived_by::<Semaphore>();
 }
 
 #[test]
-fn garbage_in_the_words_of_a_range_lock_keeps_nobody_beyond_the_limit() {
+fn garbage_in_the_words_of_a_range_lock_keeps_no_caller_beyond_the_limit() {
     is_survived_by::<RangeLock>();
 }
 
 #[test]
-fn garbage_in_the_words_of_a_keyed_lock_keeps_nobody_beyond_the_limit() {
+fn garbage_in_the_words_of_a_keyed_lock_keeps_no_caller_beyond_the_limit() {
     is_survived_by::<KeyedLock>();
 }

@@ -1,4 +1,4 @@
-//! Processes that lock and unlock while somebody writes bytes and whole words of garbage all over their file.
+//! Processes that lock and unlock while another one writes bytes and whole words of garbage all over their file.
 
 use crate::{
     scene::GARBAGE,

@@ -1,4 +1,4 @@
-//! Every word of a recording overwritten, one at a time: the locks do not mind, and who reads it reads what is left.
+//! Every word of a recording overwritten, one at a time: the locks do not mind, and a reader reads what is left.
 
 use crate::{
     scene::GARBAGE,
@@ -11,7 +11,7 @@ use turnlock::{LockFile, inspect};
 const EVENTS: u64 = 64;
 
 #[test]
-fn garbage_in_the_recording_is_in_nobodys_way() {
+fn garbage_in_the_recording_is_in_no_participants_way() {
     let _no_hang = NoHang::for_seconds(120);
     let place = Place::new();
     let path = place.lock_file();

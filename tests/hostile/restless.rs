@@ -1,7 +1,7 @@
-//! A register that somebody changes faster than anybody can look: the limit of a wait holds all the same.
+//! A register that changes faster than a waiter can look: the limit of a wait holds all the same.
 
 use crate::{
-    scene::{GUEST, NOBODY, OTHER, REGION, SHAPE, Scene},
+    scene::{GUEST, OTHER, REGION, SHAPE, Scene, VACANT},
     watch::{AT_ONCE, Watch},
 };
 use memmap2::MmapRaw;
@@ -56,17 +56,17 @@ fn restless(scene: &Scene, at: u64, values: &[u64], act: impl FnOnce()) -> u64 {
 }
 
 #[test]
-fn a_register_that_never_stands_still_keeps_nobody_beyond_the_limit() {
+fn a_register_that_never_stands_still_keeps_no_caller_beyond_the_limit() {
     let _no_hang = NoHang::for_seconds(120);
     let scene = Scene::set();
     let (mut watch, mut changes) = (Watch::default(), 0);
-    for slot in [OTHER, NOBODY] {
+    for slot in [OTHER, VACANT] {
         for values in
             [&[2, 3][..], &[1, 2], &[0, 2], &[u64::MAX, 2], &[u64::MAX, u64::MAX - 1], &[1, 0, 3, u64::MAX]]
         {
             let guest = scene.file.participant().unwrap();
             assert_eq!(guest.slot() as u64, GUEST);
-            // Has that slot scanned, whoever has it or not.
+            // Has that slot scanned, whether a participant has it or not.
             scene.poke(SLOTS_IN_USE, SHAPE.participants);
             changes += restless(&scene, SHAPE.number(REGION, slot), values, || {
                 let _ = watch.call("try_lock", AT_ONCE, || scene.mutex.try_lock().map(drop));
@@ -74,7 +74,7 @@ fn a_register_that_never_stands_still_keeps_nobody_beyond_the_limit() {
                 let _ = watch.call("reset_for", LIMIT, || scene.mutex.reset_for(LIMIT));
                 let _ = watch.call("status", AT_ONCE, || inspect::snapshot(&scene.path));
             });
-            // Behind somebody with a large number, whatever the register says is before us.
+            // Behind a participant with a large number, whatever the register says is before us.
             scene.mutex.try_lock().unwrap().unlock().unwrap();
             let guard = scene.mutex.try_lock_as(&guest).unwrap();
             scene.poke(SHAPE.number(REGION, GUEST), 1_000);
@@ -96,7 +96,7 @@ fn a_register_that_never_stands_still_keeps_nobody_beyond_the_limit() {
 }
 
 #[test]
-fn a_directory_lock_that_looks_taken_keeps_nobody_who_names_a_lock_for_ever() {
+fn a_directory_lock_that_looks_taken_keeps_no_thread_that_names_a_lock_for_ever() {
     const NAMING: Duration = Duration::from_secs(5);
     let _no_hang = NoHang::for_seconds(60);
     let scene = Scene::set();
@@ -108,7 +108,7 @@ fn a_directory_lock_that_looks_taken_keeps_nobody_who_names_a_lock_for_ever() {
         thread::scope(|threads| {
             let scene = &scene;
             threads.spawn(move || {
-                // So that a call that would never end does: somebody corrects the register.
+                // So that a call that would never end does: this thread corrects the register.
                 if waits.recv_timeout(NAMING + AT_MOST) == Err(RecvTimeoutError::Timeout) {
                     scene.poke(register, 0);
                 }

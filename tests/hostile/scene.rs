@@ -1,4 +1,4 @@
-//! A small file with two who take part in it, and how it looked before anybody wrote into it.
+//! A small file with two participants, and how it looked before garbage was written into it.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -14,14 +14,14 @@ pub const SHAPE: Format = Format { participants: 4, locks: 2 };
 pub const THREAD: u64 = 0;
 /// The slot of [`Scene::other`].
 pub const OTHER: u64 = 1;
-/// The slot of whoever else comes.
+/// The slot of a third participant.
 pub const GUEST: u64 = 2;
-/// A slot of nobody's.
-pub const NOBODY: u64 = 3;
+/// A slot of no participant.
+pub const VACANT: u64 = 3;
 /// The region of [`Scene::mutex`].
 pub const REGION: u64 = 1;
 
-/// What stands in a file that somebody overwrote: small numbers that could be right, the edges of what a number may
+/// What stands in a file that was overwritten: small numbers that could be right, the edges of what a number may
 /// be, and noise.
 pub const GARBAGE: [u64; 9] =
     [0, 1, 2, (1 << 62) - 1, 1 << 62, (1 << 62) + 1, 1 << 63, u64::MAX, 0x8d1f_0b7c_52e9_36a4];
@@ -38,7 +38,7 @@ pub struct Scene {
 }
 
 impl Scene {
-    /// The calling thread and one participant have slots; nobody is at the lock.
+    /// The calling thread and one participant have slots; no participant is at the lock.
     pub fn set() -> Self {
         let place = Place::new();
         let path = place.lock_file();
@@ -73,7 +73,7 @@ impl Scene {
         u64::from_le_bytes(bytes)
     }
 
-    /// Everything as it was, once everybody has given up what it had.
+    /// Everything as it was, once all participants have given up what they had.
     pub fn restore(&self) {
         self.hand.write_all_at(&self.image, 0).unwrap();
     }

@@ -9,7 +9,7 @@ use turnlock::{Result, status::*};
 
 /// What a call may take beyond its limit: the machine is busy with other things too.
 pub const SLACK: Duration = Duration::from_secs(10);
-/// For calls that take no limit and need not wait for anybody.
+/// For calls that take no limit and need not wait for any participant.
 pub const AT_ONCE: Duration = Duration::ZERO;
 
 /// How many calls there were, what they said, and by how much the worst of them overran its limit.

@@ -38,7 +38,7 @@ fn everything(scene: &Scene, held: bool, poke: impl FnOnce(), watch: &mut Watch)
 }
 
 #[test]
-fn garbage_in_any_word_crashes_nobody_and_keeps_nobody_beyond_the_limit() {
+fn garbage_in_any_word_crashes_no_process_and_keeps_no_caller_beyond_the_limit() {
     const THREADS: u64 = 4;
     let _no_hang = NoHang::for_seconds(120);
     let words = || (0..HEADER_IN_USE + 8).chain(4096..SHAPE.file_bytes()).step_by(8);

@@ -1,5 +1,5 @@
 //! Two threads that use one hold at once: what both do is done, or one is told that the other is at it. Through the C ABI,
-//! where nobody has a guard.
+//! where no thread has a guard.
 
 use std::{
     ffi::CString,

@@ -35,7 +35,7 @@ fn ranges_that_overlap_exclude_each_other() {
 }
 
 #[test]
-fn who_waits_for_a_range_goes_before_later_ones_that_overlap_with_it() {
+fn a_waiter_for_a_range_goes_before_later_ones_that_overlap_with_it() {
     let _no_hang = NoHang::for_seconds(60);
     let place = Place::new();
     let file = LockFile::open(place.lock_file()).unwrap();
@@ -195,9 +195,9 @@ fn a_lock_in_use_is_not_removed_and_one_that_is_free_is() {
     assert!(matches!(semaphore.try_acquire(1), Err(Error::NotFound { .. })));
 }
 
-/// Whoever removes a lock, or tries to, is outside of its region again.
+/// A participant that removes a lock, or tries to, is outside of its region again.
 #[test]
-fn who_removed_a_lock_is_in_nobodys_way() {
+fn a_participant_that_removed_a_lock_is_in_no_others_way() {
     let _no_hang = NoHang::for_seconds(60);
     let place = Place::new();
     let file = LockFile::open(place.lock_file()).unwrap();
@@ -212,7 +212,7 @@ fn who_removed_a_lock_is_in_nobodys_way() {
         drop(lock.write().unwrap());
     });
     elsewhere(|| std::mem::forget(lock.write().unwrap()));
-    assert!(matches!(file.remove_lock("b"), Err(Error::InUse { .. })), "somebody is still to be told");
+    assert!(matches!(file.remove_lock("b"), Err(Error::InUse { .. })), "a holder is still to be told");
     elsewhere(|| {
         lock.reset().unwrap();
         for _ in 0..100 {

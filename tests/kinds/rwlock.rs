@@ -253,7 +253,8 @@ fn a_biased_reader_does_not_pass_a_writer_that_is_queued_for_good() {
     }
 }
 
-/// As tst-rwlock15 of the GNU C library has it: who is refused waits, and comes in when the writer gives up.
+/// As tst-rwlock15 of the GNU C library has it: a reader that is refused waits, and comes in when the writer
+/// gives up.
 #[test]
 fn a_reader_that_a_writer_keeps_out_comes_in_when_that_one_gives_up() {
     for patience in STRICTLY_OR_NOT {
@@ -270,7 +271,7 @@ fn a_reader_that_a_writer_keeps_out_comes_in_when_that_one_gives_up() {
 
 /// One of two writers gives up: the other one is not passed either.
 #[test]
-fn a_writer_that_gives_up_lets_nobody_pass_another_one() {
+fn a_writer_that_gives_up_lets_no_reader_pass_another_writer() {
     BesideBiasedReader::with(Duration::ZERO, |reader| {
         reader.beside_a_writer(|| {
             until("a try is refused", || reader.is_refused());
@@ -302,9 +303,9 @@ fn a_wait_that_is_given_up_leaves_nothing() {
     drop(lock.try_write().unwrap());
 }
 
-/// Who wrote twice in a row keeps its place reserved, and comes in by it as a reader or a writer.
+/// A participant that wrote twice in a row keeps its place reserved, and comes in by it as a reader or a writer.
 #[test]
-fn who_wrote_comes_again_as_whatever_it_likes() {
+fn a_writer_comes_again_as_whatever_it_likes() {
     let place = Place::new();
     let (_file, lock) = a_lock(&place);
     for round in 0..3 {

@@ -56,7 +56,7 @@ fn permits_of_the_dead_come_back() {
 }
 
 #[test]
-fn nobody_who_wants_less_overtakes() {
+fn a_waiter_that_wants_less_does_not_overtake() {
     let _no_hang = NoHang::for_seconds(60);
     let place = Place::new();
     let (_file, semaphore) = of(&place, 3);
@@ -79,11 +79,11 @@ fn nobody_who_wants_less_overtakes() {
 }
 
 #[test]
-fn whoever_leaves_wakes_the_first_that_waits() {
+fn a_holder_that_leaves_wakes_the_first_waiter() {
     let _no_hang = NoHang::for_seconds(60);
     let place = Place::new();
     let (_file, semaphore) = of(&place, 2);
-    // The first that came leaves first: who waits is parked at the other.
+    // The first that came leaves first: the waiters are parked at the other.
     for _ in 0..20 {
         let first = semaphore.acquire(1).unwrap();
         let second = semaphore.acquire(1).unwrap();
@@ -121,9 +121,9 @@ fn resized_it_has_more_at_once_and_fewer_as_they_come_back() {
     assert_eq!(semaphore.permits().unwrap(), 1);
 }
 
-/// Of those that wait, those are told who want more than there are by now: strictly in order, or letting others pass.
+/// The waiters that want more than there are by now are told: strictly in order, or letting others pass.
 #[test]
-fn who_waits_for_more_permits_than_there_are_is_told_so() {
+fn a_waiter_for_more_permits_than_there_are_is_told_so() {
     let _no_hang = NoHang::for_seconds(60);
     for patience in [Duration::ZERO, Duration::from_millis(1), Duration::from_secs(50)] {
         let place = Place::new();

@@ -8,7 +8,7 @@ use turnlock::Error;
 const LIMIT: Duration = Duration::from_secs(30);
 
 #[test]
-fn who_leaves_what_it_holds_to_a_descriptor_is_in_nobodys_way_elsewhere_and_takes_no_more_messages() {
+fn a_participant_that_left_its_hold_to_a_descriptor_is_in_no_others_way_and_takes_no_more_messages() {
     let _no_hang = NoHang::for_seconds(120);
     for algorithm in ALL {
         let place = Place::new();

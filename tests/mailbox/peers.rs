@@ -49,7 +49,7 @@ fn processes_take_turns_and_their_fencing_tokens_rise() {
         }
         assert_eq!(seen(&mutex).members.len(), 4, "{algorithm:?}");
         puppets.into_iter().for_each(|puppet| puppet.0.dismiss());
-        until("those who have ended have left", || seen(&mutex).members.len() == 1);
+        until("those that have ended have left", || seen(&mutex).members.len() == 1);
         drop(mutex.lock().unwrap());
     }
 }
@@ -115,9 +115,9 @@ fn a_holder_that_dies_is_told_of_and_the_lock_passes_on() {
     }
 }
 
-/// Its token, or its place among those who answer, is lost without anything to repair.
+/// Its token, or its place among those that answer, is lost without anything to repair.
 #[test]
-fn a_member_that_dies_outside_is_no_news_and_blocks_nobody() {
+fn a_member_that_dies_outside_is_no_news_and_blocks_no_other() {
     for algorithm in ALL {
         let _no_hang = NoHang::for_seconds(60);
         let place = Place::new();
@@ -140,7 +140,7 @@ fn a_member_that_dies_outside_is_no_news_and_blocks_nobody() {
 }
 
 #[test]
-fn one_that_waits_and_dies_blocks_nobody() {
+fn a_waiter_that_dies_blocks_no_other() {
     for algorithm in ALL {
         let _no_hang = NoHang::for_seconds(60);
         let place = Place::new();
@@ -160,7 +160,7 @@ fn one_that_waits_and_dies_blocks_nobody() {
     }
 }
 
-/// Whoever must answer and is stopped is waited for, and for nothing else: no time makes it dead.
+/// A stopped member is waited for if it must answer, and for nothing else: no time makes it dead.
 #[test]
 fn a_stopped_member_that_must_answer_is_waited_for_and_never_taken_for_dead() {
     for algorithm in [MutexAlgorithm::LamportQueue, MutexAlgorithm::MessageBakery] {
@@ -204,7 +204,7 @@ fn on_a_mesh_a_stopped_member_without_the_token_is_not_waited_for() {
         assert_eq!(other.ask("unlock"), Said::Done);
         drop(mutex.lock().unwrap());
     }
-    // Its mailboxes are full now or will be: nobody is blocked by that who has the token.
+    // Its mailboxes are full now or will be: that blocks no member that has the token.
     for _ in 0..100 {
         drop(mutex.lock().unwrap());
     }

@@ -88,7 +88,7 @@ fn both_tokens_that_died_are_made_anew_by_one_that_waits() {
     assert!(both.members.len() == 1 && both.second_token_of == both.token_of, "{both:?}");
 }
 
-/// A token stays with whoever is stopped, also where that one wants nothing.
+/// A token stays with a stopped member, also where that one wants nothing.
 #[test]
 fn a_stopped_member_on_the_way_is_waited_for_and_never_passed_over() {
     let _no_hang = NoHang::for_seconds(60);
@@ -106,7 +106,7 @@ fn a_stopped_member_on_the_way_is_waited_for_and_never_passed_over() {
     token_of(puppets[1].hear());
 }
 
-/// Whoever leaves takes what it has of tokens with it, and nobody has anything to repair.
+/// A member that leaves takes what it has of tokens with it, and no other has anything to repair.
 #[test]
 fn one_that_is_detached_with_the_privilege_leaves_the_ring_to_the_others() {
     let _no_hang = NoHang::for_seconds(60);

@@ -94,7 +94,7 @@ fn a_lock_keeps_the_algorithm_that_it_was_created_with() {
             let opened = file.mutex_options().algorithm(other).open("a");
             assert!(matches!(opened, Err(Error::Kind { .. })), "{algorithm:?} {other:?}");
         }
-        // Whoever does not say which one has the same.
+        // A caller that does not say which one has the same.
         let guard = mutex.lock().unwrap();
         elsewhere(|| assert!(matches!(file.mutex("a").unwrap().try_lock(), Err(Error::WouldBlock(_)))));
         drop(guard);
@@ -102,7 +102,7 @@ fn a_lock_keeps_the_algorithm_that_it_was_created_with() {
 }
 
 #[test]
-fn it_is_removed_when_nobody_holds_it_and_another_one_may_come_in_its_place() {
+fn it_is_removed_when_no_participant_holds_it_and_another_one_may_come_in_its_place() {
     for algorithm in ALL {
         let _no_hang = NoHang::for_seconds(60);
         let place = Place::new();

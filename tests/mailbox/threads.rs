@@ -54,7 +54,7 @@ pub fn forks_as_a_member(words: &[String]) {
             assert_eq!(hear(), "go on");
             drop(guard);
             assert_eq!(waitpid(child, None).unwrap(), WaitStatus::Exited(child, 0));
-            // It has left with its end, or is found dead; either way it keeps nobody.
+            // It has left with its end, or is found dead; either way it keeps no other.
             let guard = mutex.lock().unwrap();
             assert!(!guard.acquired().previous_owner_died);
             drop(guard);

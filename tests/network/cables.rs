@@ -24,7 +24,7 @@ pub fn host(_: &[String]) {
 /// This process goes to where that host is.
 pub fn enter_host(pid: &str) {
     let namespace = File::open(format!("/proc/{pid}/ns/net")).expect("the host is there");
-    setns(namespace, CloneFlags::CLONE_NEWNET).expect("whoever made it may enter it");
+    setns(namespace, CloneFlags::CLONE_NEWNET).expect("its creator may enter it");
 }
 
 /// All hosts, each with a cable to each other one.

@@ -1,4 +1,4 @@
-//! A TCP connection that nobody waits for.
+//! A TCP connection that no call waits for.
 
 use crate::frame::Frame;
 use nix::sys::socket::{

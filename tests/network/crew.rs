@@ -51,7 +51,7 @@ pub struct Crew {
 }
 
 impl Crew {
-    /// Everybody founds the lock, each at its host.
+    /// All participants found the lock, each at its host.
     pub fn found(cables: Cables, algorithm: &'static str, wrong: Wrong) -> Self {
         let n = cables.hosts();
         let mut crew = Self {
@@ -132,7 +132,7 @@ impl Crew {
         Status(line.split(' ').filter_map(pair).collect())
     }
 
-    /// Waits until something is so; fails after a minute, and says how everybody stands.
+    /// Waits until something is so; fails after a minute, and says how all stand.
     pub fn wait(&mut self, what: &str, mut is_so: impl FnMut(&mut Self) -> bool) {
         let (began, limit) = (Instant::now(), limit::seconds(LIMIT));
         while !is_so(self) {
@@ -159,7 +159,7 @@ impl Crew {
         });
     }
 
-    /// Waits until everybody that is alive is connected with each other one.
+    /// Waits until all that are alive are connected with each other.
     pub fn wait_connected(&mut self) {
         self.wait("all are connected", |crew| {
             let alive = crew.alive();
@@ -168,8 +168,8 @@ impl Crew {
         });
     }
 
-    /// Waits until what was asked has been answered, three times over: whoever is waiting by then has its place. On the ring
-    /// tokens never rest, and a place is where one is.
+    /// Waits until what was asked has been answered, three times over: a waiter has its place by then. On the
+    /// ring tokens never rest, and a place is where one is.
     pub fn settle(&mut self) {
         if self.algorithm == RING {
             return;
@@ -185,7 +185,8 @@ impl Crew {
         });
     }
 
-    /// On the ring: waits until the tokens, which somebody lost keeps from going round, have come as far as they can.
+    /// On the ring: waits until the tokens, which a lost participant keeps from going round, have come as far as
+    /// they can.
     pub fn come_to_a_stand(&mut self) {
         if self.algorithm != RING {
             return;
@@ -201,7 +202,7 @@ impl Crew {
         });
     }
 
-    /// Has everybody that is inside by an order leave, until each of these has entered once more.
+    /// Has all that are inside by an order leave, until each of these has entered once more.
     pub fn serve(&mut self, who: &[usize]) {
         self.serve_and(who, |_| {});
     }
@@ -225,14 +226,19 @@ impl Crew {
         });
     }
 
-    /// Looks on for a while, in which nobody enters.
-    pub fn assert_nobody_enters(&mut self, because: &str) {
+    /// Looks on for a while, in which no participant enters.
+    pub fn assert_no_entry(&mut self, because: &str) {
         let before = self.shown().all();
         thread::sleep(A_WHILE);
-        assert_eq!(self.shown().all(), before, "{}: somebody has entered, though {because}", self.algorithm);
+        assert_eq!(
+            self.shown().all(),
+            before,
+            "{}: a participant has entered, though {because}",
+            self.algorithm
+        );
     }
 
-    /// `kill -9`, seen; nobody else is told.
+    /// `kill -9`, seen; no other participant is told.
     pub fn kill(&mut self, me: usize) {
         let mut actor = self.people[me].take().expect("a participant that is alive");
         actor.kill();
@@ -260,7 +266,7 @@ impl Crew {
         }
     }
 
-    /// Everybody is told that a participant's process has ended.
+    /// All are told that a participant's process has ended.
     pub fn give_notice(&mut self, gone: usize) {
         let life = self.lives[gone];
         for me in self.alive() {
@@ -271,7 +277,7 @@ impl Crew {
         });
     }
 
-    /// A participant that was told to leave ends, once all that it sent has come; and everybody is told.
+    /// A participant that was told to leave ends, once all that it sent has come; and all others are told.
     pub fn depart(&mut self, me: usize) {
         self.wait(&format!("participant {me} has left"), |crew| {
             let status = crew.ask(me);
@@ -283,8 +289,8 @@ impl Crew {
         self.give_notice(me);
     }
 
-    /// A participant whose end everybody knows is started again: in its place if it died on the ring, else as one that
-    /// joins.
+    /// A participant whose end all others know is started again: in its place if it died on the ring, else as one
+    /// that joins.
     pub fn bring_back(&mut self, me: usize, in_its_place: bool) {
         self.lives[me] += 1;
         let actor = self.start(me, if in_its_place { "restarted" } else { "absent" });
@@ -298,8 +304,8 @@ impl Crew {
         }
     }
 
-    /// Rules that the tokens are lost, if they are: nobody has one, none is under way, and none has moved from one round of
-    /// questions to the next. Returns whether it did.
+    /// Rules that the tokens are lost, if they are: no participant has one, none is under way, and none has moved
+    /// from one round of questions to the next. Returns whether it did.
     pub fn rule_if_lost(&mut self) -> bool {
         let mut before = None;
         for _ in 0..2 {
@@ -325,8 +331,8 @@ impl Crew {
         self.tell(me, &format!("rule {floor}")) == "ok"
     }
 
-    /// Everybody wants the section again and again.
-    pub fn everybody_wants(&mut self, seed: u64) {
+    /// All want the section again and again.
+    pub fn all_want(&mut self, seed: u64) {
         for me in self.alive() {
             self.wants(me, seed);
         }
@@ -336,7 +342,7 @@ impl Crew {
         self.order(me, &format!("want 500 100 {}", seed * 64 + me as u64));
     }
 
-    /// The sum of what everybody says of `what`.
+    /// The sum of what all say of `what`.
     pub fn sum(&mut self, what: &str) -> u64 {
         self.alive().into_iter().map(|me| self.ask(me).of(what)).sum()
     }

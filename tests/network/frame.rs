@@ -11,7 +11,7 @@ pub enum Frame {
     Taken { number: u64 },
 }
 
-/// Who speaks.
+/// The participant that speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hello {
     pub from: u16,

@@ -1,7 +1,7 @@
-//! The oracle: a file that everybody appends to, under the lock, and that is checked afterwards.
+//! The oracle: a file that all participants append to, under the lock, and that is checked afterwards.
 //!
 //! Each line is one write at the end of the file: `e <who> <fencing token>` once inside, `l <who> <fencing token>` before
-//! leaving, and `d <who>` by the supervisor, once it has seen the process end and before it tells anybody.
+//! leaving, and `d <who>` by the supervisor, once it has seen the process end and before it tells the others.
 
 use std::{
     fs::{self, File, OpenOptions},

@@ -18,7 +18,7 @@ impl Orders {
         Self::default()
     }
 
-    /// The lines that have come. Whoever gave the orders gone, the process ends.
+    /// The lines that have come. The process ends once the one that gave the orders is gone.
     pub fn come(&mut self) -> Vec<String> {
         let mut some = [0; 4096];
         match read(io::stdin(), &mut some) {

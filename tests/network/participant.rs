@@ -22,8 +22,8 @@ use turnlock::message::{Bakery, Event, LamportQueue, Misuse, Node, RicartAgrawal
 
 /// How often a machine that waits asks again.
 const RETRY: Duration = Duration::from_millis(40);
-/// How long a process of the ring rests between two rounds of work: else the tokens, which nobody wants, run as fast as
-/// the processors go.
+/// How long a process of the ring rests between two rounds of work: else the tokens, which no participant wants,
+/// run as fast as the processors go.
 const REST: Duration = Duration::from_micros(300);
 
 /// The role. Words: the algorithm, its number, how many there are, its life, how it begins (`founding`, `absent` or
@@ -32,7 +32,7 @@ const REST: Duration = Duration::from_micros(300);
 /// It says `ready` and hears, each answered by a line:
 /// - `want <how long inside, µs> <withdrawals out of a thousand waits> <seed>`: enters again and again, until `enough`;
 /// - `request`, `release`, `withdraw`, `join`, `leave`;
-/// - `down <who> <life>`: somebody's end; `rule <floor>`: makes the token anew;
+/// - `down <who> <life>`: another participant's end; `rule <floor>`: makes the token anew;
 /// - `ask`: says how it stands; `end`: it ends.
 pub fn participant(words: &[String]) {
     let number = |at: usize| words[at].parse::<usize>().unwrap();
@@ -92,7 +92,7 @@ struct Participant<A: Simulated> {
     /// With what fencing token it is inside.
     inside: Option<u64>,
     entries: u64,
-    /// When a section ends that nobody else ends, and when a wait is given up.
+    /// When a section ends that no order ends, and when a wait is given up.
     until: Instant,
     gives_up: Option<Instant>,
     dice: Dice,

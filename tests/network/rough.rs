@@ -1,4 +1,5 @@
-//! Everybody wants the section all the time, while cables are pulled out and put in again and processes are stopped and killed.
+//! All want the section all the time, while cables are pulled out and put in again and processes are stopped and
+//! killed.
 
 use crate::{
     cables::Cables,
@@ -19,7 +20,7 @@ fn rough(algorithm: &'static str) {
     let seed =
         std::env::var("TURNLOCK_SEED").map_or(1, |seed| seed.parse().expect("TURNLOCK_SEED is a number"));
     let (mut crew, mut dice) = (Crew::found(cables, algorithm, Wrong::Nothing), Dice::new(seed));
-    crew.everybody_wants(seed);
+    crew.all_want(seed);
     let (mut cuts, mut stops, mut deaths, mut departures) = (0, 0, 0, 0);
     for round in 0..ROUNDS {
         let who = dice.within(0..3) as usize;

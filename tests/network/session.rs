@@ -93,7 +93,7 @@ fn a_session_sends_again_what_was_not_taken_and_takes_nothing_twice() {
         assert_eq!(there.comes(number), Comes::InTurn);
     }
     here.is_confirmed(1);
-    // The second one was taken, but nobody here knows; the third was not written.
+    // The second one was taken, but this side does not know; the third was not written.
     assert_eq!(here.is_connected(there.taken), 0);
     assert_eq!(here.next_to_write().map(|sent| sent.bytes.clone()), Some(vec![3]));
     assert_eq!(here.is_connected(1), 1, "nothing of the third was heard");

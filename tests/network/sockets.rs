@@ -140,7 +140,7 @@ impl<M: Wire> Sockets<M> {
         (self.inbox.len(), unconfirmed, tokens + self.inbox.iter().filter(is_token).count())
     }
 
-    /// Who is connected now, as bits.
+    /// The peers that are connected now, as bits.
     pub fn connected(&self) -> u32 {
         (0..self.links.len()).filter(|peer| self.links[*peer].is_open).fold(0, |bits, peer| bits | 1 << peer)
     }

@@ -11,8 +11,8 @@ use turnlock::message::{LamportQueueMessage, Notice, Transport};
 
 /// The role. Words: its number, how many there are, its host's pid, and how its transport is wrong.
 ///
-/// It sends everybody messages with the clocks 1, 2, 3 ..., until it hears `enough`. `ask` has it say how many it has sent to
-/// and got from each, and the first thing that is not as the contract says; `end` ends it.
+/// It sends all others messages with the clocks 1, 2, 3 ..., until it hears `enough`. `ask` has it say how many
+/// it has sent to and got from each, and the first thing that is not as the contract says; `end` ends it.
 pub fn talker(words: &[String]) {
     let (me, n): (usize, usize) = (words[0].parse().unwrap(), words[1].parse().unwrap());
     let wrong = [Wrong::NoNumbers, Wrong::NothingAgain, Wrong::SilenceIsDeath];
@@ -44,7 +44,7 @@ pub fn talker(words: &[String]) {
                     }
                     format!("message {clock} of participant {from} came after its message {last}")
                 }
-                other => format!("{other:?} came, which nobody sent"),
+                other => format!("{other:?} came, which no participant sent"),
             };
             if broken == "-" {
                 broken = what;

@@ -38,7 +38,7 @@ fn a_request_that_is_not_sent_again_lets_two_into_lamports_queue() {
         });
         crew.cables.heal(0, 1);
         crew.wait_connected();
-        crew.assert_nobody_enters("nobody has answered");
+        crew.assert_no_entry("no other has answered");
         // 0 takes this for a later request, and it is: it enters. 1 takes the acknowledgement for a sign that nothing older
         // is on its way, and it is: it enters.
         crew.order(1, "request");
@@ -92,7 +92,7 @@ fn a_ruling_on_suspicion_lets_two_in_on_the_ring() {
 /// The token has a number of its own: it is taken once, though the transport brings it twice.
 fn bears_messages_that_come_twice(algorithm: &'static str) {
     with(3, algorithm, Wrong::NoNumbers, |crew| {
-        crew.everybody_wants(5);
+        crew.all_want(5);
         for round in 0..40 {
             let (one, other) = (round % 3, (round + 1) % 3);
             crew.cables.cut(one, other);

@@ -79,7 +79,7 @@ fn a_file_of_something_else_is_refused() {
         fs::write(place.at(name), bytes).unwrap();
         fs::set_permissions(place.at(name), fs::Permissions::from_mode(mode)).unwrap();
     }
-    // Whoever is not root cannot open a read-only file, which is another refusal.
+    // A user who is not root cannot open a read-only file, which is another refusal.
     let root = nix::unistd::geteuid().is_root();
     for name in ["script", "text"].into_iter().chain(root.then_some("read-only")) {
         let words = &["not a turnlock file", "give another path"];

@@ -61,7 +61,7 @@ fn a_waiter_notices_that_the_file_was_replaced() {
             }
             told(join(waiter), &path, TURNLOCK_ERROR_REPLACED, &["close it and open the path again"]);
         });
-        // It has been seen by somebody, so the holder is told that newcomers may have been inside beside it.
+        // Another participant has seen it, so the holder is told that newcomers may have been inside beside it.
         told(guard.unlock(), &path, TURNLOCK_ERROR_REPLACED, &["do not exclude each other"]);
     }
 }
@@ -176,7 +176,7 @@ fn truncated_while_open_it_is_an_error_and_not_a_crash() {
         let mut idle = Puppet::at(&path, "a");
         OpenOptions::new().write(true).open(&path).unwrap().set_len(length).unwrap();
         let damaged = Said::Error(TURNLOCK_ERROR_DAMAGED);
-        assert_eq!(waiting.hear(), damaged, "the one who waits, {length}");
+        assert_eq!(waiting.hear(), damaged, "the one that waits, {length}");
         assert_eq!(inside.ask("unlock"), damaged, "the one inside, {length}");
         for order in ["try", "lock", "for 1000"] {
             assert_eq!(idle.ask(order), damaged, "{order}, {length}");
@@ -206,7 +206,8 @@ fn a_holder_and_a_waiter_notice_that_the_file_was_overwritten_with_zeros() {
     everything_fails(&file, &mutex, &path);
 }
 
-/// A file as an unclean shutdown may leave it: somebody held `b`, and rubbish stands in registers of nobody's.
+/// A file as an unclean shutdown may leave it: a participant held `b`, and rubbish stands in registers of vacant
+/// slots.
 fn left_by_another_boot(place: &Place) -> (Format, u64, u32) {
     const SHAPE: Format = Format { participants: 4, locks: 3 };
     let path = place.lock_file();
@@ -247,8 +248,8 @@ fn after_a_boot_what_was_held_is_told_of_and_tokens_jump() {
     let file = LockFile::open(&path).unwrap();
     assert!(inspect::snapshot(&path).unwrap().of_this_boot);
     assert_eq!(fs::read(&path).unwrap()[format::BOOT_ID as usize..][..16], this_boot());
-    assert_eq!(inspect::snapshot(&path).unwrap().participants.len(), 0, "nobody of before takes part");
-    // Nobody held it: no owner-dead notice, and a token that no one of before can have.
+    assert_eq!(inspect::snapshot(&path).unwrap().participants.len(), 0, "no participant of before is left");
+    // No participant held it: no owner-dead notice, and a token that no earlier holder can have.
     let a = file.mutex("a").unwrap();
     let guard = a.try_lock().unwrap();
     assert!(!guard.acquired().previous_owner_died);
@@ -286,7 +287,7 @@ fn a_second_opening_in_the_same_boot_clears_nothing() {
 }
 
 #[test]
-fn a_state_that_nobody_writes_lets_nobody_in_until_a_reset() {
+fn a_state_that_is_never_written_lets_no_participant_in_until_a_reset() {
     let place = Place::new();
     let path = sound_file(&place);
     let shape = Format { participants: 4, locks: 3 };
@@ -297,10 +298,10 @@ fn a_state_that_nobody_writes_lets_nobody_in_until_a_reset() {
     mutex.lock().unwrap().unlock().unwrap();
 }
 
-/// Whoever lives has cleared the file since this computer booted, whatever boot id stands there: containers may have
-/// ids of their own.
+/// A participant that lives has cleared the file since this computer booted, whatever boot id stands there:
+/// containers may have ids of their own.
 #[test]
-fn a_file_that_somebody_alive_uses_is_of_this_boot_whatever_its_boot_id() {
+fn a_file_that_a_living_participant_uses_is_of_this_boot_whatever_its_boot_id() {
     let _no_hang = NoHang::for_seconds(60);
     let place = Place::new();
     let path = sound_file(&place);
@@ -318,7 +319,7 @@ fn a_file_that_somebody_alive_uses_is_of_this_boot_whatever_its_boot_id() {
 }
 
 /// Two containers, each with a boot id of its own, that open the file by turns: what one cleared the other clears again,
-/// as long as nobody takes part, and no fencing token falls.
+/// as long as there is no participant, and no fencing token falls.
 #[test]
 fn tokens_rise_where_two_boot_ids_open_the_file_by_turns() {
     let place = Place::new();
@@ -344,7 +345,7 @@ fn a_renamed_file_takes_newcomers_by_its_new_name_and_by_those_who_have_it_open(
     let guard = by_old.lock().unwrap();
     let renamed = place.at("renamed.lock");
     fs::rename(&path, &renamed).unwrap();
-    // A new thread of one who has it open, which has not heard of the new name.
+    // A new thread of a process that has it open and has not heard of the new name.
     let newcomer = || elsewhere(|| by_old.try_lock().map(drop));
     assert!(matches!(newcomer(), Err(Error::WouldBlock(_))), "{:?}", newcomer());
     let by_new = LockFile::open(&renamed).unwrap().mutex("a").unwrap();
@@ -352,7 +353,7 @@ fn a_renamed_file_takes_newcomers_by_its_new_name_and_by_those_who_have_it_open(
     assert_eq!(Puppet::at(&renamed, "a").ask("try"), Said::Error(TURNLOCK_ERROR_WOULD_BLOCK));
     guard.unlock().unwrap();
     newcomer().unwrap();
-    // Another file in its old place: whoever has the old name only is told.
+    // Another file in its old place: a process that has the old name only is told.
     drop((by_old, by_new));
     let file = LockFile::open(&renamed).unwrap();
     let mutex = file.mutex("a").unwrap();

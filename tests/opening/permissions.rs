@@ -13,7 +13,7 @@ use support::{
 use turnlock::{LockFile, inspect, status::*};
 
 const NOBODY: u32 = 65534;
-const SOMEBODY: u32 = 65533;
+const OTHER_USER: u32 = 65533;
 
 /// Words: user, group. Drops to them, then opens what it hears and says how that went.
 pub fn tries_as(words: &[String]) {
@@ -43,7 +43,7 @@ fn set_mode(path: &Path, mode: u32) {
     fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
 }
 
-/// Only root can become somebody else.
+/// Only root can become another user.
 fn is_root() -> bool {
     if !geteuid().is_root() {
         println!("LEFT OUT, since only root can become another user");
@@ -66,9 +66,9 @@ fn a_file_is_its_owners_alone_unless_a_group_is_named() {
         assert_eq!(fs::metadata(path).unwrap().permissions().mode(), mode, "whatever the umask");
     }
     for (user, group, path, status) in [
-        (SOMEBODY, NOBODY, &groups, TURNLOCK_OK),
+        (OTHER_USER, NOBODY, &groups, TURNLOCK_OK),
         (NOBODY, NOBODY, &groups, TURNLOCK_OK),
-        (SOMEBODY, SOMEBODY, &groups, TURNLOCK_ERROR_PERMISSION),
+        (OTHER_USER, OTHER_USER, &groups, TURNLOCK_ERROR_PERMISSION),
         (NOBODY, NOBODY, &own, TURNLOCK_ERROR_PERMISSION),
     ] {
         let (told, sentence) = tried_as(user, group, path);
@@ -93,12 +93,12 @@ fn members_of_the_group_lock_each_other_out_and_reap_each_other() {
     let path = place.lock_file();
     let mutex = LockFile::options().group(NOBODY).open(&path).unwrap().mutex("a").unwrap();
     let guard = mutex.lock().unwrap();
-    assert_eq!(tried_as(SOMEBODY, NOBODY, &path).0, TURNLOCK_ERROR_WOULD_BLOCK);
+    assert_eq!(tried_as(OTHER_USER, NOBODY, &path).0, TURNLOCK_ERROR_WOULD_BLOCK);
     guard.unlock().unwrap();
-    // The dead one is root's, and the one who cleans up is not.
+    // The dead one is root's, and the one that cleans up is not.
     let mut dead = support::puppet::Puppet::that_holds(&path, "a");
     dead.0.kill();
-    assert_eq!(tried_as(SOMEBODY, NOBODY, &path).0, TURNLOCK_OK);
+    assert_eq!(tried_as(OTHER_USER, NOBODY, &path).0, TURNLOCK_OK);
     assert!(
         mutex.try_lock().is_err_and(|error| error.code() == TURNLOCK_ERROR_NOT_RECOVERABLE),
         "it got the owner-dead notice"
@@ -150,7 +150,7 @@ fn a_full_disk_is_an_error_and_not_a_crash_later() {
         let named = named.count() + 1;
         assert!((2..20).contains(&named), "{named} locks");
         assert_eq!(inspect::snapshot(&path).unwrap().locks.len(), named);
-        // Those that are there go on, and so does who needs no more room.
+        // Those that are there go on, and so does one that needs no more room.
         elsewhere(|| small.mutex("0").unwrap().lock().map(drop)).unwrap();
         Ok(())
     });

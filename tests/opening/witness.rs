@@ -45,8 +45,8 @@ fn neighbours(path: &Path) -> BTreeSet<PathBuf> {
     fs::read_dir(path.parent().unwrap()).unwrap().map(|entry| entry.unwrap().path()).collect()
 }
 
-/// Opening `path` is refused with this status, in words that name the path and say these things; whoever only looks on
-/// is told the same status; and what lies there is left as it was.
+/// Opening `path` is refused with this status, in words that name the path and say these things; a process that
+/// only looks on is told the same status; and what lies there is left as it was.
 pub fn refused(path: &Path, status: i32, words: &[&str]) {
     let before = Witness::of(path);
     told(LockFile::open(path), path, status, words);
@@ -65,7 +65,7 @@ pub fn told<T>(result: Result<T, Error>, path: &Path, status: i32, words: &[&str
     }
 }
 
-/// A lock file that nobody has open, with a lock called `a`.
+/// A lock file that no process has open, with a lock called `a`.
 pub fn sound_file(place: &Place) -> PathBuf {
     let path = place.lock_file();
     LockFile::options().participants(4).locks(3).open(&path).unwrap().mutex("a").unwrap();

@@ -123,7 +123,7 @@ fn a_file_that_lies_in_the_lower_layer_is_one_file_for_all() {
     };
     on_an_overlay(prepare, |folder| {
         let path = folder.join("test.lock");
-        // Looking on, before anybody takes part, does not copy it up.
+        // Looking on, before a participant comes, does not copy it up.
         assert_eq!(inspect::snapshot(&path).unwrap().locks.len(), 1);
         let mut holder = Puppet::that_holds(&path, "a");
         let mut other = Puppet::at(&path, "a");

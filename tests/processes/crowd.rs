@@ -1,5 +1,5 @@
-//! Many that die, together or one by one: whoever finds one of them dead removes them all, and none is left to be found when
-//! its turn would have come.
+//! Many that die, together or one by one: a participant that finds one of them dead removes them all, and none is
+//! left to be found when its turn would have come.
 
 use std::{path::Path, thread, time::Duration};
 use support::{
@@ -108,7 +108,7 @@ fn dead(path: &Path) -> usize {
 }
 
 /// The `first` is inside, `number` others wait behind it or are inside too, and one that lives waits for `living`. All but
-/// that one are killed. Once it is inside, nobody dead is left.
+/// that one are killed. Once it is inside, no dead one is left.
 fn die_together(first: &str, others: &str, living: &str, number: usize) {
     let place = Place::new();
     let path = place.lock_file();
@@ -167,7 +167,7 @@ fn waiters_that_die_one_by_one_are_removed_while_they_would_wait() {
                 victim.kill();
                 thread::sleep(Duration::from_millis(5));
             }
-            // Nobody waits for those that are behind it.
+            // No participant waits for those that are behind it.
             until("those before it are removed", || dead(&path) <= 4);
         };
         inside(&file, what, || (), holds).unwrap();

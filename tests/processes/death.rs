@@ -61,7 +61,7 @@ fn one_killed_in_the_queue_does_not_block_those_behind() {
             puppet
         })
         .collect();
-    // The one in the middle, and the one who is next.
+    // The one in the middle, and the one that is next.
     line.remove(2).0.kill();
     line.remove(0).0.kill();
     assert_eq!(holder.ask("unlock"), Said::Done);
@@ -77,7 +77,7 @@ fn one_killed_in_the_queue_does_not_block_those_behind() {
     assert!(support::queue_at(&path, "a").is_empty());
 }
 
-/// It is in nobody's way, is shown no more, and whoever takes its slot finds no trace of its wait.
+/// It is in no other's way and is shown no more, and the next participant in its slot finds no trace of its wait.
 #[test]
 fn one_killed_while_it_stands_by_leaves_nothing() {
     let _no_hang = NoHang::for_seconds(60);

@@ -96,7 +96,7 @@ fn every_slot_comes_back_when_its_process_ends_or_is_killed() {
         ends.0.dismiss();
         mutex.lock().unwrap().unlock().unwrap();
     }
-    // The killed one's slot is a dead one's until somebody needs it.
+    // The killed one's slot is a dead one's until a newcomer needs it.
     let others = inspect::snapshot(&path).unwrap().participants;
     assert!(
         others.iter().filter(|other| other.pid != std::process::id()).all(|other| other.life == Life::Dead)

@@ -65,7 +65,7 @@ fn without_a_common_ring_it_is_off() {
     assert!(said.contains("NOT IN ORDER"), "{said}");
 }
 
-/// Each program finds half a line of one who died in its turn, cuts it off, and goes on.
+/// Each program finds half a line of a participant that died in its turn, cuts it off, and goes on.
 #[test]
 fn each_program_repairs_an_unfinished_line() {
     let _no_hang = NoHang::for_seconds(120);
@@ -85,7 +85,7 @@ fn each_program_repairs_an_unfinished_line() {
     {
         let place = Place::new();
         for (text, whole) in [("1 relay.c leg 1\n2 rel", "1 relay.c leg 1\n"), ("3 half", "")] {
-            // One who stood in the ring dies in its turn.
+            // A participant that stood in the ring dies in its turn.
             let file = LockFile::options().label("one.who.dies").open(place.at("relay.lock")).unwrap();
             let ring = file.ring_options().member(true).open("relay").unwrap();
             elsewhere(|| {
@@ -160,7 +160,7 @@ fn the_check_finds_what_is_wrong() {
     check("half a line at the end", "has no end", &|text| text.push("900 rel".into()));
     check("a line is lost", "out of place", &|text| drop(text.remove(4)));
     check("the last line is lost", "should have", &|text| drop(text.pop()));
-    check("nobody died", "should have", &|text| {
+    check("no holder died", "should have", &|text| {
         let dead: Vec<String> = text.drain(..9).collect();
         assert_eq!(program_of(&dead[0]), "relay.c");
         text.retain(|line| program_of(line) == "relay.c");

@@ -21,7 +21,7 @@ fn open(place: &Place) -> LockFile {
 }
 
 /// Anything in states, links and memberships, again and again, while three stand in the ring: the turns go on, and once
-/// nobody overwrites them any more, it is one at a time.
+/// they are not overwritten any more, it is one at a time.
 #[test]
 fn the_turn_goes_on_whatever_is_written_over_it() {
     let _no_hang = NoHang::for_seconds(300);
@@ -70,8 +70,8 @@ fn the_turn_goes_on_whatever_is_written_over_it() {
                             at + 8,
                             value << 32 | (small % 9) | (small % 8) << 16,
                         ),
-                        // Only where nobody is: a living one who does not take the turn that it seems to want is waited
-                        // for.
+                        // Only where no participant is: a living one that does not take the turn that it seems to
+                        // want is waited for.
                         3 => poke_u32(
                             &place.lock_file(),
                             FORMAT.ring_state(1, 4 + slot % 4) + 16,
@@ -82,7 +82,7 @@ fn the_turn_goes_on_whatever_is_written_over_it() {
                 }
                 until_turns(&turns, before + 20, &place, algorithm);
             }
-            // From here on nobody overwrites anything.
+            // From here on nothing is overwritten.
             until_turns(&turns, turns.load(Relaxed) + 2_000, &place, algorithm);
             watched.store(true, Relaxed);
             until_turns(&turns, turns.load(Relaxed) + 2_000, &place, algorithm);
@@ -104,7 +104,7 @@ fn until_turns(turns: &AtomicU64, enough: u64, place: &Place, algorithm: RingAlg
     }
 }
 
-/// Two turns at once on Raynal's ring: whoever waits sees it, the ring is closed for everyone, and a reset begins it
+/// Two turns at once on Raynal's ring: a waiter sees it, the ring is closed for everyone, and a reset begins it
 /// anew.
 #[test]
 fn several_turns_at_once_close_raynals_ring_until_a_reset() {
@@ -117,7 +117,7 @@ fn several_turns_at_once_close_raynals_ring_until_a_reset() {
         let status = inspect::snapshot(place.lock_file()).unwrap();
         status.locks[0].queue.iter().map(|entry| entry.participant.slot as u64).collect()
     };
-    // They come in one after the other; whoever has its turn passes it on, so that all are on the ring.
+    // They come in one after the other; the one that has its turn passes it on, so that all are on the ring.
     drop(member.lock_as(&others[0]).unwrap());
     for late in &others[1..] {
         assert!(matches!(member.lock_for_as(late, Duration::ZERO), Err(Error::TimedOut(_))));

@@ -1,4 +1,4 @@
-//! Who comes and goes, and who dies.
+//! Participants that come and go, and those that die.
 
 use crate::algorithms;
 use std::{
@@ -11,7 +11,7 @@ use turnlock::{Error, LockFile, inspect};
 
 /// A member that is alive and has no need of its turn is waited for; one that leaves is passed over.
 #[test]
-fn the_ring_waits_for_one_who_stands_and_not_for_one_who_left() {
+fn the_ring_waits_for_a_member_that_stands_and_not_for_one_that_left() {
     let _no_hang = NoHang::for_seconds(60);
     for algorithm in algorithms(8) {
         let place = Place::new();
@@ -76,9 +76,9 @@ fn a_dead_member_is_passed_over() {
 }
 
 /// Threads that come for a few turns, stand for a while, give up, try and end, in every order: one at a time, always,
-/// and nobody is left waiting.
+/// and none is left waiting.
 #[test]
-fn one_at_a_time_whoever_comes_and_goes() {
+fn one_at_a_time_whichever_threads_come_and_go() {
     let _no_hang = NoHang::for_seconds(300);
     for algorithm in algorithms(16) {
         let place = Place::new();

@@ -1,5 +1,5 @@
-//! Turn rings: the order of turns, how long one waits, who comes and goes, and what a file that was overwritten does to
-//! them.
+//! Turn rings: the order of turns, how long one waits, participants that come and go, and what a file that was
+//! overwritten does to them.
 
 mod damage;
 mod life;

@@ -1,4 +1,4 @@
-//! Who comes after whom.
+//! The order of the turns.
 
 use crate::algorithms;
 use std::{
@@ -51,7 +51,7 @@ fn the_turn_goes_round_exactly_among_members() {
                         drop(ring.lock_for(Duration::ZERO));
                         let me = my_slot(&file);
                         members.lock().unwrap().push(me);
-                        // Everybody is in the ring, and nobody has had a turn that counts.
+                        // All are in the ring, and none has had a turn that counts.
                         all_in.wait();
                         let order = order_of(algorithm, &members.lock().unwrap());
                         loop {
@@ -77,10 +77,10 @@ fn the_turn_goes_round_exactly_among_members() {
     }
 }
 
-/// Remark IV: who wants a turn waits for n - 1 turns of others at most. Everyone waits, one more comes, and the turns
-/// are counted from the beginning of its membership.
+/// Remark IV: a participant that wants a turn waits for n - 1 turns of others at most. All wait, one more comes,
+/// and the turns are counted from the beginning of its membership.
 #[test]
-fn one_who_comes_back_waits_for_each_other_once() {
+fn a_participant_that_comes_back_waits_for_each_other_once() {
     let _no_hang = NoHang::for_seconds(120);
     for algorithm in algorithms(PARTICIPANTS) {
         let place = Place::new();
@@ -117,14 +117,14 @@ fn one_who_comes_back_waits_for_each_other_once() {
 }
 
 fn until_in_ring(file: &LockFile, how_many: usize) {
-    until("everybody is in the ring", || {
+    until("all are in the ring", || {
         let status = inspect::snapshot(file.path()).unwrap();
         status.locks[0].queue.len() + status.locks[0].holders.len() == how_many
     });
 }
 
 #[test]
-fn a_step_that_leaves_somebody_out_is_refused() {
+fn a_step_that_leaves_a_machine_out_is_refused() {
     let place = Place::new();
     let file = LockFile::options().participants(PARTICIPANTS).open(place.lock_file()).unwrap();
     for step in [0, 2, 4, 8, 10] {

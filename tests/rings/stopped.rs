@@ -1,5 +1,5 @@
-//! Participants that are stopped: one that takes part on demand is passed over, a member is waited for, and from
-//! whoever has its turn nothing is taken.
+//! Participants that are stopped: one that takes part on demand is passed over, a member is waited for, and
+//! nothing is taken from the one that has its turn.
 
 use super::algorithms;
 use nix::sys::signal::Signal;
@@ -85,10 +85,10 @@ fn one_that_takes_part_on_demand_is_passed_over_and_asks_again() {
     }
 }
 
-/// Waits until somebody has its turn, and says which of `others` that is.
+/// Waits until a participant has its turn, and says which of `others` that is.
 fn whose_turn(others: &mut [Puppet], path: &Path) -> usize {
     let mut found = None;
-    until("somebody has its turn", || {
+    until("a participant has its turn", || {
         let locks = turnlock::inspect::snapshot(path).unwrap().locks;
         let holder = locks[0].holders.first().map(|holder| holder.participant.pid);
         found = others.iter().position(|other| Some(other.0.pid()) == holder);
@@ -107,7 +107,7 @@ fn a_member_is_waited_for() {
         let mut member = one_waits(&path, true, 1);
         stop(&path, &member);
         assert_eq!(holder.ask("unlock"), Said::Done);
-        // A good deal longer than it takes to pass somebody over.
+        // A good deal longer than it takes to pass a participant over.
         assert_eq!(holder.ask("for 300"), Said::Error(TURNLOCK_ERROR_TIMED_OUT));
         member.0.signal(Signal::SIGCONT);
         assert!(matches!(member.hear(), Said::Taken(_, false)));

@@ -39,7 +39,7 @@ fn a_program_compiles_few_packages_and_keeps_the_systems_allocator() {
     let name = |line: &str| line.split(' ').next().unwrap().to_owned();
     let packages: BTreeSet<String> = tree.lines().map(name).filter(|name| name != "takes_a_lock").collect();
     assert!(packages.contains("turnlock") && packages.len() <= 8, "{packages:?}");
-    assert_eq!(package.build(), "", "what a user sees who builds it");
+    assert_eq!(package.build(), "", "what a user who builds it sees");
     let program = package.built().join("takes_a_lock");
     let place = Place::new();
     assert_eq!(printed_by(Command::new(&program).arg(place.lock_file())), "taken\n");

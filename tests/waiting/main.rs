@@ -1,4 +1,4 @@
-//! Waiting costs next to nothing, and a holder that does not move is waited for: whoever is stopped is not dead.
+//! Waiting costs next to nothing, and a holder that does not move is waited for: a stopped one is not dead.
 
 use nix::sys::{
     resource::{UsageWho, getrusage},
@@ -117,7 +117,7 @@ fn a_stopped_holder_is_never_robbed_and_time_limits_hold_meanwhile() {
         assert_eq!(holder.ask("unlock"), Said::Done, "it was its own all the time");
         let acquired = join(patient);
         assert!(!acquired.previous_owner_died);
-        assert_eq!(acquired.fencing_token, token + 1, "nobody was in between");
+        assert_eq!(acquired.fencing_token, token + 1, "no holder was in between");
     });
 }
 
@@ -128,7 +128,7 @@ fn taken_and_unlocked(puppet: &mut Puppet) -> u64 {
     token
 }
 
-/// Whoever is stopped before its turn has lost its place when it goes on, and queues again.
+/// A waiter that is stopped before its turn has lost its place when it goes on, and queues again.
 #[test]
 fn a_stopped_waiter_is_passed_over() {
     let _no_hang = NoHang::for_seconds(60);
@@ -155,15 +155,16 @@ fn a_stopped_waiter_is_passed_over() {
         puppet.0.tell("unlock");
         puppet.0.signal(Signal::SIGCONT);
     }
-    assert_eq!(holder.ask("try"), Said::Error(TURNLOCK_ERROR_WOULD_BLOCK), "nobody robs it");
+    assert_eq!(holder.ask("try"), Said::Error(TURNLOCK_ERROR_WOULD_BLOCK), "its lock is not taken away");
     assert_eq!(third.ask("unlock"), Said::Done);
     let mut tokens = [&mut first, &mut second].map(taken_and_unlocked);
     tokens.sort_unstable();
     assert_eq!(tokens, [token + 1, token + 2]);
 }
 
-/// The first of those that wait, which is to be queued next, is stopped; and whoever notices that first is not the next one.
-/// On a busy machine one that waits for a processor is passed over, too, so it must be so in one round of many.
+/// The first of the waiters, which is to be queued next, is stopped; and the first one to notice that is not the
+/// next one. On a busy machine one that waits for a processor is passed over, too, so it must be so in one round
+/// of many.
 #[test]
 fn those_behind_a_stopped_one_are_served_in_the_order_of_their_arrival() {
     let _no_hang = NoHang::for_seconds(600);

@@ -153,7 +153,7 @@ impl Ground {
                 }
             })?);
         }
-        // With a core for everyone, each has its own; else the scheduler decides, as it does for programs.
+        // With a core for each worker, each has its own; else the scheduler decides, as it does for programs.
         let pinned = hogs == 0 && cell.processes <= self.cores.len();
         for worker in 0..cell.processes {
             let task = Task {
@@ -211,12 +211,12 @@ impl Crew<'_> {
     /// A process that fails to get ready is found by [`Crew::dismiss`].
     fn wait_until_ready(&mut self, expected: u32) {
         let began = Instant::now();
-        while self.arena.ready() < expected && began.elapsed() < PATIENCE && !self.anyone_ended() {
+        while self.arena.ready() < expected && began.elapsed() < PATIENCE && !self.a_worker_ended() {
             thread::sleep(Duration::from_micros(200));
         }
     }
 
-    fn anyone_ended(&mut self) -> bool {
+    fn a_worker_ended(&mut self) -> bool {
         self.workers.iter_mut().chain(&mut self.others).any(|child| child.ended().is_some())
     }
 

@@ -77,7 +77,7 @@ const BY_PROCESSES: &[(usize, usize)] = &[(2, 0), (4, 0), (8, 0), (16, 0)];
 pub static SCENARIOS: [Scenario; 10] = [
     Scenario {
         name: "uncontended",
-        about: "one process locks and unlocks, nobody else wants the lock",
+        about: "one process locks and unlocks, no other wants the lock",
         shape: Shape::Alone,
         inside: 0,
         outside: 0,
@@ -87,7 +87,7 @@ pub static SCENARIOS: [Scenario; 10] = [
     },
     Scenario {
         name: "burst",
-        about: "everybody wants the lock all the time, for an empty section (two words)",
+        about: "every process wants the lock all the time, for an empty section (two words)",
         shape: Shape::Turns,
         inside: 0,
         outside: 0,
@@ -157,7 +157,7 @@ pub static SCENARIOS: [Scenario; 10] = [
     },
     Scenario {
         name: "sleepers",
-        about: "unlock to the next one's entry, after 50 us inside; who has left sleeps 20 us (one wake-up of its own)",
+        about: "unlock to the next one's entry, after 50 us inside; each then sleeps 20 us (one wake-up of its own)",
         shape: Shape::Sleepers,
         inside: 50_000,
         outside: 0,

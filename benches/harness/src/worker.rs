@@ -209,7 +209,7 @@ impl Counts<'_> {
         self.sections += 1;
     }
 
-    /// Inside: writes down who is in, and whether that is a hand-over.
+    /// Inside: writes down which worker is in, and whether that is a hand-over.
     #[inline]
     fn own(&mut self) {
         let owner = &self.task.arena.section.0.owner;

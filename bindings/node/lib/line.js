@@ -1,6 +1,6 @@
 'use strict';
-// Those in this process who wait for a lock by the same object, in order. The first of them tries, and waits in the library on
-// another thread; the others wait for it here.
+// Those in this process that wait for a lock by the same object, in order. The first of them tries, and waits in
+// the library on another thread; the others wait for it here.
 
 const { Ending, timedOut } = require('./waits');
 

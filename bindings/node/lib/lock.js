@@ -169,7 +169,7 @@ class Lock {
     return new Line(
       () => this.#mayTry(),
       () => this.#closeIfLeft(),
-      // Of a lock of parts others may have what nobody waits for here.
+      // Other holders of a lock of parts may have what no caller waits for here.
       () => (this.#isOfParts ? [] : this.holders()),
     );
   }

@@ -126,10 +126,10 @@ test('recursive: what is given up within is abandoned at the end', async (t) => 
 test('recursive: misuse', async (t) => {
   const file = newFile(t);
   const [lock, owner] = [file.recursiveMutex('lock'), new Owner()];
-  for (const nobody of [undefined, null, 7, 'me', {}, Object.create(Owner.prototype), Owner, file]) {
-    await assert.rejects(lock.lock(nobody), wrongType);
-    await assert.rejects(lock.withLock(nobody, () => {}), wrongType);
-    for (const method of ['lockSync', 'tryLock', 'depth']) assert.throws(() => lock[method](nobody), wrongType);
+  for (const noOwner of [undefined, null, 7, 'me', {}, Object.create(Owner.prototype), Owner, file]) {
+    await assert.rejects(lock.lock(noOwner), wrongType);
+    await assert.rejects(lock.withLock(noOwner, () => {}), wrongType);
+    for (const method of ['lockSync', 'tryLock', 'depth']) assert.throws(() => lock[method](noOwner), wrongType);
   }
   await assert.rejects(lock.withLock(owner, 'section'), wrongType);
   const once = lock.lockSync(owner);

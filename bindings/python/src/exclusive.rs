@@ -65,7 +65,7 @@ impl Exclusive {
         }
         let stale = state.held.replace(held);
         drop(state);
-        // What a parent process had, or who was overtaken in a lock that was overwritten.
+        // What a parent process had, or a holder that was overtaken in a lock that was overwritten.
         drop(stale);
         Ok(())
     }

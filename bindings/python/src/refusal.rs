@@ -8,7 +8,7 @@ thread_local! {
     static LAST: Cell<LockedBy> = const { Cell::new(LockedBy::UNKNOWN) };
 }
 
-/// Notes who had the lock.
+/// Notes the holders of the lock.
 pub fn note(by: LockedBy) {
     LAST.set(by);
 }

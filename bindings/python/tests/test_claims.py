@@ -53,7 +53,7 @@ def is_free(take):
     return True
 
 
-def test_readers_beside_each_other_and_a_writer_beside_nobody(path):
+def test_readers_beside_each_other_and_a_writer_alone(path):
     lock = turnlock.RWLock(path)
     with lock.read() as one, lock.read() as two:
         assert one.mode == "read" and two.held and in_a_thread(lambda: is_free(lock.read))

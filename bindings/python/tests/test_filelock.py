@@ -208,7 +208,7 @@ def test_an_object_that_goes_releases_the_lock(make, timeout, path):
         pass
 
 
-def test_a_death_frees_the_lock_and_nobody_need_be_told(path):
+def test_a_death_frees_the_lock_and_the_next_holder_need_not_be_told(path):
     killed_inside(path, "FileLock")
     lock = turnlock.FileLock(path)
     for _ in range(2):

@@ -49,7 +49,7 @@ def test_another_thread_releases_what_this_one_acquired(path):
         assert not lock.previous_owner_died
 
 
-def test_who_acquires_twice_waits_for_itself(path):
+def test_a_thread_that_acquires_twice_waits_for_itself(path):
     lock = turnlock.Lock(path)
     lock.acquire()
     assert not lock.acquire(blocking=False)
@@ -83,7 +83,7 @@ def test_two_objects_of_one_rlock_are_one_to_a_thread(path):
         one.acquire()
 
 
-def test_an_rlock_whose_thread_ended_is_left_to_the_next_one_who_is_told(path):
+def test_an_rlock_whose_thread_ended_is_left_to_the_next_holder_which_is_told(path):
     lock = turnlock.RLock(path)
     in_a_thread(lambda: [lock.acquire() for _ in range(3)])
     assert lock.acquire(timeout=PATIENCE)
@@ -94,7 +94,7 @@ def test_an_rlock_whose_thread_ended_is_left_to_the_next_one_who_is_told(path):
 
 
 @kinds
-def test_who_is_killed_inside_is_information_on_the_acquired_lock(kind, path):
+def test_the_killed_holder_is_information_on_the_acquired_lock(kind, path):
     pid = killed_inside(path, kind.__name__, ', label="doomed", death_policy="inform"')
     lock = kind(path)
     assert lock.previous_owner is None and not lock.previous_owner_died
@@ -110,7 +110,7 @@ def test_who_is_killed_inside_is_information_on_the_acquired_lock(kind, path):
 
 
 @kinds
-def test_a_death_that_nobody_repaired_closes_the_lock_until_a_reset(kind, path):
+def test_a_death_that_was_not_repaired_closes_the_lock_until_a_reset(kind, path):
     killed_inside(path, kind.__name__, ', death_policy="inform"')
     lock = kind(path)
     with pytest.warns(turnlock.NotRecoverableWarning), lock:
@@ -158,7 +158,7 @@ def test_an_object_that_goes_with_the_lock_abandons_it(kind, path):
 
 
 @kinds
-def test_who_holds_and_who_waits(kind, path):
+def test_the_holder_and_the_waiters(kind, path):
     with holder(path, kind.__name__, ', label="holder"') as child:
         lock = kind(path, label="waiter")
         (one,) = lock.holders()
@@ -174,7 +174,7 @@ def test_who_holds_and_who_waits(kind, path):
 
 
 @kinds
-def test_a_holder_sees_that_somebody_waits(kind, path):
+def test_a_holder_sees_that_another_thread_waits(kind, path):
     lock = kind(path)
     with pytest.raises(turnlock.NotOwnerError):
         lock.is_contended()

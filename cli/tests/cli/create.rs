@@ -165,7 +165,7 @@ fn a_file_is_named_by_a_descriptor() {
     let again = script("turnlock create /dev/fd/7 7<>\"$1\"");
     assert_eq!(again.status.code(), Some(66));
     assert!(errors(&again).contains("exists already"), "{}", errors(&again));
-    // Deleted, it is still the same file to who has it by a descriptor: no other can come in its place.
+    // Deleted, it is still the same file to a process that has it by a descriptor: no other can come in its place.
     let run = script(
         "exec 7<>\"$1\"; rm \"$1\"; turnlock run --verbose /dev/fd/7 turnlock status --json \"/proc/self/fd/7\"",
     );
@@ -182,7 +182,7 @@ fn a_file_is_named_by_a_descriptor() {
 }
 
 #[test]
-fn a_lock_that_nobody_uses_is_removed() {
+fn a_lock_that_no_process_uses_is_removed() {
     let fixture = Fixture::new();
     assert!(fixture.run(&["--lock", "job"], &["true"]).status.success());
     let remove = |name: &str| {

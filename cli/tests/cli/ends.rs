@@ -10,7 +10,7 @@ fn told(fixture: &Fixture) -> String {
         .into()
 }
 
-/// Whether nobody takes part but this process.
+/// Whether no other process than this one takes part.
 fn are_all_of(status: &serde_json::Value, pid: u32) -> bool {
     status["participants"].as_array().unwrap().iter().all(|one| one["pid"] == pid)
 }
@@ -89,7 +89,7 @@ fn what_was_ignored_stays_so_for_turnlock_and_its_command() {
     signal("HUP", waiter.id());
     end_group(&mut holder);
     assert_eq!(text(&waiter.wait_with_output().unwrap()), "got in\n");
-    // Whoever ignores the ends of its children (as some daemons) starts commands that do.
+    // A process that ignores the ends of its children (as some daemons do) starts commands that ignore them too.
     let output = fixture.script("trap '' CHLD; exec turnlock run \"$F\" sh -c 'exit 7'");
     assert_eq!(output.status.code(), Some(7), "{}", errors(&output));
 }

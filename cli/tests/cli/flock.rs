@@ -27,7 +27,7 @@ impl Inside {
 
     fn let_go(mut self) {
         drop(self.0.stdin.take());
-        limit::end_of(&mut self.0, "who is inside");
+        limit::end_of(&mut self.0, "the holder");
     }
 }
 
@@ -257,7 +257,7 @@ fn it_ends_as_flock_ends() {
             "--help >/dev/null",
             "--version >/dev/null",
         ] {
-            // flock(1) opens one of turnlock's too; while nobody has it open, all is as with an empty file.
+            // flock(1) opens one of turnlock's too; while no process has it open, all is as with an empty file.
             let code =
                 |flock: &str| fixture.script(&format!("touch \"$F\"; {flock} {arguments}")).status.code();
             assert_eq!(code("turnlock flock"), code("flock"), "{how}: flock {arguments}");

@@ -53,7 +53,7 @@ fn closing_is_an_ordinary_end_unless_the_lock_wants_to_be_told() {
 }
 
 #[test]
-fn whoever_has_a_copy_of_the_descriptor_keeps_it_and_may_unlock() {
+fn a_process_with_a_copy_of_the_descriptor_keeps_it_and_may_unlock() {
     let fixture = Fixture::new();
     let locked = "exec 9<>\"$F\"; turnlock lock --fd 9 || exit;";
     let free = "turnlock run -n -E 9 \"$F\" true; echo $?;";
@@ -105,7 +105,7 @@ fn scripts_take_turns_with_scripts_and_commands() {
     });
     let count: usize = std::fs::read_to_string(counter).unwrap().trim().parse().unwrap();
     assert_eq!(count, rounds * by_descriptor.len());
-    assert!(fixture.status()["locks"][0]["previous_owner"].is_null(), "nobody died: {}", fixture.status());
+    assert!(fixture.status()["locks"][0]["previous_owner"].is_null(), "no holder died: {}", fixture.status());
 }
 
 #[test]
@@ -120,7 +120,7 @@ fn a_wait_ends_by_a_signal_and_leaves_nothing_behind() {
         signal(name, status["locks"][0]["queue"][0]["pid"].as_u64().unwrap() as u32);
         let mut output = BufReader::new(shell.stdout.take().unwrap());
         assert_eq!(limit::line(&mut output, &mut shell), Ok(code.to_string()), "{name}");
-        // The shell has its descriptor still, and nothing by it. (Whom kill -9 ended, the next one to look removes.)
+        // The shell has its descriptor still, and nothing by it. (The next one to look removes the killed one.)
         let status =
             fixture.until(|status| status["locks"][0]["queue"] == serde_json::json!([]) || name == "KILL");
         if name != "KILL" {

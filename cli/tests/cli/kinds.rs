@@ -55,7 +55,7 @@ fn readers_are_inside_together_and_a_killed_one_holds_up_no_writer() {
     // Its slot is dead, and the other one still reads.
     assert!(writer.try_wait().unwrap().is_none());
     kill_both(&mut other);
-    assert_eq!(text_of(writer), "0\n", "who only reads leaves nothing to repair");
+    assert_eq!(text_of(writer), "0\n", "a reader leaves nothing to repair");
     assert_eq!(fixture.try_run(&["-s"]), Some(0));
 }
 

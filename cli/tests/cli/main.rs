@@ -428,7 +428,7 @@ fn a_ring_is_created_by_its_algorithm_and_used_by_its_name() {
         assert!(fixture.run(&named, &["true"]).status.success(), "whichever it is");
         let status = fixture.status_text();
         assert!(status.contains(shown), "{status}");
-        // One that died inside, and nobody repaired: closed, and opened by a reset as any lock.
+        // A holder died inside, and no other repaired: the lock is closed, and a reset opens it as any other.
         assert_eq!(fixture.run(&named, &["sh", "-c", "kill -9 $$"]).status.code(), Some(137));
         assert_eq!(fixture.run(&named, &["false"]).status.code(), Some(1));
         assert!(limit::status(&mut fixture.command("reset", &named, &[])).unwrap().success());
@@ -448,7 +448,7 @@ fn a_ring_is_created_by_its_algorithm_and_used_by_its_name() {
 }
 
 #[test]
-fn those_who_wait_for_a_ring_are_shown_in_the_order_of_their_turns() {
+fn waiters_for_a_ring_are_shown_in_the_order_of_their_turns() {
     let fixture = Fixture::new();
     let go = fixture.file.with_extension("go");
     let until_go = format!("echo inside; until [ -e {} ]; do sleep 0.01; done", go.display());

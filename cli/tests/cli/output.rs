@@ -1,4 +1,4 @@
-//! What the command prints: to whom it may go wrong, and what others' names can do to it.
+//! What the command prints: where writing it may fail, and what others' names can do to it.
 
 use super::*;
 use std::fs::{File, OpenOptions};
@@ -159,7 +159,7 @@ fn a_dead_holder_is_said_to_have_entered_and_not_to_have_died_then() {
     let who = format!("held by victim, run by turnlock (pid {}), dead: it entered ", holder.id());
     assert!(status.contains(&who) && status.contains(" s ago, fencing token "), "{status}");
     assert!(!status.contains("dead for"), "{status}");
-    // Who creates a lock takes a second slot.
+    // A command that creates a lock takes a second slot.
     assert!(
         status.contains(": 0 of 128 participant slots, and 2 of the dead, which newcomers may take; "),
         "{status}"

@@ -48,7 +48,8 @@ fn a_stop_from_outside_stops_both_and_a_continue_continues_both() {
     use std::os::unix::process::CommandExt;
     let fixture = Fixture::new();
     let script = "trap 'echo continued' CONT; echo inside; while :; do sleep 0.02; done";
-    // A group of its own in this session, as a shell makes for a job: in an orphaned group SIGTSTP stops nobody.
+    // A group of its own in this session, as a shell makes for a job: SIGTSTP stops no process in an orphaned
+    // group.
     let mut holder = fixture.command("run", &[], &["sh", "-c", script]);
     let mut holder = holder.process_group(0).stdout(Stdio::piped()).spawn().unwrap();
     let mut output = BufReader::new(holder.stdout.take().unwrap()).lines();
@@ -67,7 +68,7 @@ fn a_stop_from_outside_stops_both_and_a_continue_continues_both() {
 }
 
 #[test]
-fn where_no_shell_could_continue_it_a_stop_stops_nobody() {
+fn where_no_shell_could_continue_it_a_stop_stops_no_process() {
     let fixture = Fixture::new();
     if Command::new("setsid").arg("--version").output().is_err() {
         println!("left out: setsid(1) is not installed");
@@ -91,7 +92,7 @@ fn where_no_shell_could_continue_it_a_stop_stops_nobody() {
     assert_eq!(holder.wait().unwrap().code(), Some(128 + 15));
 }
 
-/// A command on a terminal. Ended whatever happens: with its terminal go those who are stopped in it.
+/// A command on a terminal. Ended whatever happens: processes that are stopped in it end with their terminal.
 struct Terminal(Child);
 
 impl Drop for Terminal {
@@ -120,7 +121,7 @@ impl Terminal {
     }
 }
 
-/// Ctrl-C and Ctrl-Z go to whoever is in the foreground at that moment: turnlock alone, or its command too.
+/// Ctrl-C and Ctrl-Z go to the processes in the foreground at that moment: turnlock alone, or its command too.
 #[test]
 fn a_key_that_is_pressed_while_run_starts_its_command_reaches_that_too() {
     let fixture = Fixture::new();
@@ -238,7 +239,7 @@ fn a_killed_command_releases_the_lock_or_closes_it_as_its_creator_said() {
 }
 
 #[test]
-fn one_who_lets_others_pass_is_shown_as_backed_off() {
+fn a_waiter_that_lets_others_pass_is_shown_as_backed_off() {
     let fixture = Fixture::new();
     let (mut holder, _output) = fixture.hold(&["--patience", "3600"], "echo inside; exec sleep 60");
     let mut waiter = fixture.command("run", &["--label", "patient"], &["true"]).spawn().unwrap();
@@ -290,8 +291,8 @@ fn without_a_fork_turnlock_becomes_the_command_which_keeps_the_lock() {
         assert_eq!((&shown["pid"], &shown["life"]), (&holder.id().into(), &"alive".into()));
         assert_eq!(fixture.run(&["--try", "-E", "9"], &["true"]).status.code(), Some(9));
         signal("TERM", holder.id());
-        assert_eq!(limit::end_of(&mut holder, "the command").signal(), Some(15), "nobody is around it");
-        // Nobody saw how it ended: an ordinary end, unless the lock wants to be told.
+        assert_eq!(limit::end_of(&mut holder, "the command").signal(), Some(15), "no process is around it");
+        // No process saw how it ended: an ordinary end, unless the lock wants to be told.
         let next = fixture.run(&["--timeout", "20"], &["sh", "-c", "echo $TURNLOCK_PREVIOUS_OWNER_DIED"]);
         assert_eq!(text(&next), told, "{policy}");
     }

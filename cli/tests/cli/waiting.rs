@@ -1,4 +1,4 @@
-//! Waiting: who for, when it could never end, and when the file is replaced meanwhile.
+//! Waiting: for which holder, when it could never end, and when the file is replaced meanwhile.
 
 use super::*;
 
@@ -71,7 +71,7 @@ fn the_environment_says_which_lock_it_is() {
 }
 
 #[test]
-fn who_is_waited_for_is_said_on_a_terminal_only() {
+fn the_holder_is_named_to_a_waiter_on_a_terminal_only() {
     let fixture = Fixture::new();
     let (mut holder, _output) =
         fixture.hold(&["--lock", "build", "--label", "a-build-of-everything"], "echo inside; sleep 60");
@@ -128,7 +128,7 @@ fn a_waiter_goes_over_to_the_file_that_replaced_its_own() {
     let waiter = { waiter }.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     fixture.until_queued(1);
     std::fs::remove_file(&fixture.file).unwrap();
-    // Whoever comes first creates it anew, and holds the new one for a moment.
+    // The first that comes creates it anew, and holds the new one for a moment.
     let (mut other, _output) = fixture.hold(&["--label", "other"], "echo inside; sleep 0.5");
     let waited = waiter.wait_with_output().unwrap();
     assert_eq!((waited.status.code(), text(&waited)), (Some(0), "got in\n".into()), "{}", errors(&waited));
@@ -156,7 +156,7 @@ fn a_file_that_was_replaced_while_the_command_ran_is_reported() {
     assert_eq!(errors(&left_alone), "");
 }
 
-/// Whoever waited has told everybody that the file is gone: that is a warning, and no failure of the command.
+/// The waiter has told all others that the file is gone: that is a warning, and no failure of the command.
 #[test]
 fn the_commands_exit_code_is_kept_where_its_file_was_replaced_under_a_waiter() {
     let fixture = Fixture::new();

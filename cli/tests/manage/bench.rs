@@ -1,4 +1,4 @@
-//! `turnlock bench`, for as short as it goes: that everybody is measured, and that it would notice.
+//! `turnlock bench`, for as short as it goes: that all contenders are measured, and that it would notice.
 
 use super::*;
 
@@ -35,7 +35,7 @@ fn every_contender_is_measured_and_drawn() {
 }
 
 #[test]
-fn the_table_fits_80_columns_and_has_who_was_asked_for() {
+fn the_table_fits_80_columns_and_has_the_contenders_that_were_asked_for() {
     let output = bench(&["--contender", "robust", "--contender", "Ring"]);
     assert_eq!(output.status.code(), Some(0), "{}{}", text(&output), errors(&output));
     let table = text(&output);
@@ -98,7 +98,7 @@ fn without_its_parent_a_worker_ends() {
     let workers = workers();
     bench.kill().unwrap();
     bench.wait().unwrap();
-    // Or has ended, and nobody waits for it here.
+    // Or it has ended, and no process waits for it here.
     let is_gone = |pid: &String| {
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
         stat.is_empty() || stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('Z'))

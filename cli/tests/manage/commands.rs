@@ -85,7 +85,7 @@ fn rm_refuses_what_is_used_and_what_is_no_lock_file() {
     assert_eq!(used.status.code(), Some(1));
     assert!(errors(&used).contains("is in use, by importer (pid "), "{}", errors(&used));
     assert!(fixture.file.exists());
-    // Nobody of the dead uses it.
+    // A dead participant does not use it.
     holder.kill();
     until("the command is gone", || fixture.turnlock("rm", &["--json"]).status.code() == Some(0));
     assert!(!fixture.file.exists());

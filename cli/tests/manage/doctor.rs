@@ -98,7 +98,7 @@ fn a_holder_that_is_stopped_in_others_way_is_a_problem() {
         assert!(limit::status(Command::new("kill").args([signal, &pid])).unwrap().success());
     };
     kill("-STOP");
-    until("somebody waits for one that is stopped", || {
+    until("a waiter waits for a stopped holder", || {
         !findings(&json_of(&fixture, "doctor"), "lock").is_empty()
     });
     let report = json_of(&fixture, "doctor");
@@ -169,7 +169,7 @@ fn what_is_no_lock_file_and_where_none_is_yet() {
     let other = fixture.turnlock("doctor", &["--json"]);
     assert_eq!(other.status.code(), Some(1));
     let found = json(&other)["findings"].clone();
-    assert_eq!(found.as_array().unwrap().len(), 1, "nobody is told to change what is not ours: {found:#}");
+    assert_eq!(found.as_array().unwrap().len(), 1, "no advice to change what is not ours: {found:#}");
     let mut nowhere = Command::new(TURNLOCK);
     let nowhere = limit::output(nowhere.args(["doctor", "--json", "/no/such/folder/a.lock"])).unwrap();
     assert_eq!(
@@ -193,9 +193,9 @@ fn a_file_of_another_format_is_a_problem_of_versions() {
     assert!(found["finding"].as_str().unwrap().contains("1.0"), "{found}");
 }
 
-/// Whether it can be deleted, `turnlock status` of this version cannot say.
+/// `turnlock status` of this version cannot say whether it can be deleted.
 #[test]
-fn of_a_file_of_another_format_it_is_said_who_uses_it() {
+fn the_processes_that_use_a_file_of_another_format_are_named() {
     use std::os::fd::AsRawFd;
     let fixture = new_fixture();
     let golden = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/..")).join("tests/golden/format-1.0.lock");

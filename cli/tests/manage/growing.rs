@@ -46,7 +46,7 @@ pub fn tokens(status: &Value) -> Vec<u64> {
 fn a_larger_file_holds_what_the_smaller_one_held() {
     let fixture = new_fixture();
     with_everything(&fixture);
-    // Somebody who died and was not removed: what it held passes on in the larger file.
+    // A holder that died and was not removed: what it held passes on in the larger file.
     fixture.leave_dead(&["--lock", "cache", "-x", "--label", "last"]);
     let (before, inode) = (json_of(&fixture, "status"), fixture.file.metadata().unwrap().ino());
     let grow = fixture.turnlock("grow", &["--participants", "100", "--locks", "70", "--json"]);
@@ -70,7 +70,7 @@ fn a_larger_file_holds_what_the_smaller_one_held() {
     assert!(tokens(&after).iter().zip(tokens(&before)).all(|(after, before)| *after > before));
     assert_eq!(fixture.folder().read_dir().unwrap().count(), 1, "nothing else is left behind");
 
-    // It is a lock file like any other: everybody is told what they would have been told, and there is room.
+    // It is a lock file like any other: each next holder is told what it would have been told, and there is room.
     let told = ["sh", "-c", "exit $TURNLOCK_PREVIOUS_OWNER_DIED"];
     assert_eq!(fixture.run(&["--lock", "told"], &told), Some(1));
     assert_eq!(fixture.run(&["--lock", "well"], &told), Some(0));
@@ -123,7 +123,7 @@ fn what_cannot_be_is_refused_and_the_file_left_as_it_is() {
     assert_eq!(json_of(&fixture, "status")["lock_capacity"], 9);
 }
 
-/// More locks, more participants, more of them with mailboxes; and one who died inside a mesh.
+/// More locks, more participants, more of them with mailboxes; and one that died inside a mesh.
 #[test]
 fn locks_by_messages_go_on_in_a_larger_file() {
     const BY_MESSAGES: [MutexAlgorithm; 4] = [
@@ -199,7 +199,7 @@ fn locks_by_messages_go_on_in_a_larger_file() {
     assert_eq!(fixture.turnlock("grow", &["--mailboxes", "4"]).status.code(), Some(1));
 }
 
-/// Whoever comes while the file is made larger waits a moment, and is in one of the two: no two are alone at once.
+/// A newcomer waits a moment while the file is made larger, and is in one of the two: no two are alone at once.
 #[test]
 fn newcomers_and_growing_get_along() {
     let fixture = new_fixture();

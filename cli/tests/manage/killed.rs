@@ -22,7 +22,7 @@ fn kill_before(command: &mut Command, call: u32) -> bool {
             _ => Err(std::io::Error::last_os_error()),
         });
     }
-    #[allow(clippy::zombie_processes, reason = "waited for by its number, as whoever traces it does")]
+    #[allow(clippy::zombie_processes, reason = "waited for by its number, as a tracer does")]
     let pid = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap().id() as i32;
     // It has stopped, or ended.
     let wait = || {
@@ -95,7 +95,7 @@ fn killed_at_any_moment_the_old_file_stands_or_the_new_one() {
             left += u32::from(name != "test.lock");
             assert!(name == "test.lock" || name.starts_with(".turnlock-"), "{name}");
         }
-        // Whoever comes next gets in.
+        // The next one gets in.
         let file = turnlock::LockFile::options().must_exist(true).open(&fixture.file).unwrap();
         drop(file.mutex("well").unwrap().lock().unwrap());
         drop(file);

@@ -1,4 +1,4 @@
-//! The commands that look after a lock file, as whoever runs a machine meets them.
+//! The commands that look after a lock file, as an administrator meets them.
 
 mod bench;
 mod commands;

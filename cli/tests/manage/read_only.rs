@@ -1,4 +1,4 @@
-//! Nothing writes to a lock file but what its name says so of, and who may only read it may look.
+//! No command writes to a lock file unless its name says so, and a user who may only read it may look.
 
 use super::*;
 use std::{
@@ -52,9 +52,9 @@ fn looking_leaves_no_trace() {
     assert!(state(&fixture.file) != before, "a change is noticed");
 }
 
-/// A file with mode 0444, seen by a user who is nobody in particular.
+/// A file with mode 0444, seen by an unprivileged user.
 #[test]
-fn who_may_only_read_may_look_and_is_told_that_the_rest_is_not_for_them() {
+fn a_user_who_may_only_read_may_look_and_is_told_that_the_rest_is_not_allowed() {
     let fixture = new_fixture();
     assert_eq!(fixture.turnlock("create", &["--record", "1000"]).status.code(), Some(0));
     let _holder = fixture.hold(&["--label", "importer"]);
@@ -89,10 +89,7 @@ fn who_may_only_read_may_look_and_is_told_that_the_rest_is_not_for_them() {
     assert!(text(&as_nobody(&["status"])).contains("held for "), "{}", text(&as_nobody(&["status"])));
     let status = json(&as_nobody(&["status", "--json"]));
     assert_eq!(status["locks"][0]["holders"][0]["label"], "importer");
-    assert_eq!(
-        status["locks"][0]["holders"][0]["life"], "alive",
-        "who lives is seen without the right to write"
-    );
+    assert_eq!(status["locks"][0]["holders"][0]["life"], "alive", "life is seen without the right to write");
     for write in WRITES {
         let refused = as_nobody(write);
         assert_eq!(refused.status.code(), Some(66), "{write:?}: {}", errors(&refused));

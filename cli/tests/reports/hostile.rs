@@ -1,4 +1,5 @@
-//! Recordings that somebody made up: whatever the times, slots, locks and events in them, something is made of them, and quickly.
+//! Recordings that are made up: whatever the times, slots, locks and events in them, something is made of them,
+//! and quickly.
 
 use super::{trace::well_formed, *};
 use std::{fs::OpenOptions, os::unix::fs::FileExt, path::Path};
@@ -65,7 +66,7 @@ fn whatever_was_recorded_something_is_made_of_it() {
         let events: Vec<[u64; 3]> = (0..EVENTS).map(|_| event(&mut dice)).collect();
         write(&path, &events);
         let seen = inspect::recording(&path).unwrap().unwrap();
-        // All but names, and events that nobody knows.
+        // All but names, and events of unknown kinds.
         assert!(seen.unreadable == 0 && seen.events.len() as u64 > EVENTS / 2, "round {round}: {seen:?}");
 
         let name = path.to_str().unwrap();

@@ -152,7 +152,7 @@ mod common {
             let line = errors(&refused);
             let advice = line.split('`').nth(1).unwrap();
             assert!(advice.starts_with("turnlock grow --record 100000 "), "{line}");
-            // Whoever does as it says is helped.
+            // A user who does as it says is helped.
             if command == "report" {
                 let advice = advice.replacen("turnlock", TURNLOCK, 1);
                 let done = limit::output(Command::new("sh").args(["-c", &advice])).unwrap();

@@ -166,7 +166,7 @@ fn inconsistent_closed_and_semaphores_and_rings_have_their_numbers() {
         std::mem::forget(file.mutex(lock).unwrap().lock_as(&doomed).unwrap());
     }
     drop(file.mutex("closed").unwrap().lock().unwrap());
-    // Somebody finds that its holder is dead.
+    // A participant finds that its holder is dead.
     assert!(file.mutex("sad").unwrap().status().unwrap().holders.is_empty() || file.reap().is_ok());
     let jobs = file.semaphore_options().permits(5).open("jobs").unwrap();
     let _two = jobs.acquire(2).unwrap();

@@ -92,7 +92,7 @@ fn its_numbers_are_those_of_what_happened() {
             "CLOCK_MONOTONIC".into(),
             // Who died, with which token, and who repaired it.
             format!("deadly doomed (pid {}", std::process::id()),
-            // The hand-over, by its tokens, and nobody was overtaken.
+            // The hand-over, by its tokens, and no waiter was overtaken.
             scene.handed_on[0].to_string(),
             scene.handed_on[1].to_string(),
             "No waiter was overtaken.".into(),
@@ -115,7 +115,7 @@ fn its_numbers_are_those_of_what_happened() {
 
 /// A waiter that is stopped is passed by one that asked later.
 #[test]
-fn who_was_overtaken_is_counted() {
+fn an_overtaken_waiter_is_counted() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.lock");
     let file = LockFile::options().recorded_events(1000).open(&path).unwrap();
@@ -144,14 +144,14 @@ fn who_was_overtaken_is_counted() {
     assert!(squeezed.contains("By up to a (mutex) 3 1 1 "), "{squeezed}");
 }
 
-/// Before somebody opens the file.
+/// Before a participant opens the file.
 #[test]
 fn after_a_boot_it_says_that_the_times_are_of_another_clock() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.lock");
     printed(turnlock(&["create", "--record", "1000", path.to_str().unwrap()]));
     let mut run = Command::new(TURNLOCK);
-    // It dies inside, and nobody finds it.
+    // It dies inside, and no participant finds it.
     run.args(["run", "--close"]).arg(&path).args(["sh", "-c", "kill -9 $PPID"]).stderr(Stdio::null());
     assert_eq!(limit::status(&mut run).unwrap().code(), None);
     assert!(printed(turnlock(&["trace", path.to_str().unwrap()])).contains("dead, and not found yet"));
@@ -167,9 +167,9 @@ fn after_a_boot_it_says_that_the_times_are_of_another_clock() {
     );
 }
 
-/// A reader that died, and permits of a dead holder, leave nothing that anybody would mark consistent.
+/// A reader that died, and permits of a dead holder, leave nothing to mark consistent.
 #[test]
-fn who_shared_a_lock_and_died_leaves_nothing_to_recover() {
+fn a_holder_that_shared_a_lock_and_died_leaves_nothing_to_recover() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.lock");
     let file = LockFile::options().recorded_events(1000).open(&path).unwrap();

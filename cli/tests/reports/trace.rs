@@ -93,7 +93,7 @@ fn waits_and_holds_are_slices_of_their_threads() {
         let all = |cat: &str| slices.iter().filter(|slice| slice.cat == cat).count();
         assert_eq!((all("hold"), all("wait")), (count(Event::Acquired), count(Event::Asked)));
 
-        // The lock went from one to the other, who had waited for it, with the tokens that they were given.
+        // The lock went from one to the other, which had waited for it, with the tokens that they were given.
         let holds = of(&slices, "hold", NASTY);
         let tokens: Vec<&Value> = holds.iter().map(|slice| &slice.begin["args"]["fencing_token"]).collect();
         assert_eq!(
@@ -261,9 +261,9 @@ fn several_files_come_into_one_trace() {
     });
 }
 
-/// A holder that is killed, nobody has found yet, and then somebody has.
+/// A holder is killed. No participant has found it yet, and then one has.
 #[test]
-fn who_is_killed_is_dead_before_and_after_it_is_found() {
+fn a_killed_holder_is_dead_before_and_after_it_is_found() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.lock");
     let file = LockFile::options().recorded_events(1000).open(&path).unwrap();

@@ -113,7 +113,7 @@ fn it_ends_when_the_terminal_goes_away() {
 fn signals_and_ctrl_c_give_the_terminal_back() {
     let fixture = new_fixture();
     let _holder = fixture.hold(&["--lock", "build"]);
-    // Nobody else writes to it: who waits would.
+    // No other process writes to it: a waiter would.
     let before = fs::read(&fixture.file).unwrap();
     let Some(terminal) = top(&fixture) else { return };
     terminal.press(&["r"]);
