@@ -8,6 +8,7 @@ mod observer;
 mod open_lock;
 mod recording;
 mod registers;
+mod slot_keepers;
 mod status;
 
 pub use recording::{RecordedEvent, RecordedLock, RecordedParticipant, Recording};

@@ -1,15 +1,17 @@
 //! The observer, which puts the registers of a mapped file into words. Never writes.
 
-use super::status::{
-    Activity, ByMessages, Claim, ClaimMode, Counters, DeadOwner, Holder, Keeper, Life, LockStatus, Part,
-    ParticipantStatus, Waiter, WaiterState,
+use super::{
+    slot_keepers::SlotKeepers,
+    status::{
+        Activity, ByMessages, Claim, ClaimMode, Counters, DeadOwner, Holder, Life, LockStatus, Part,
+        ParticipantStatus, Waiter, WaiterState,
+    },
 };
 use crate::kind::{Named, names_of};
 use crate::layout::{Kind, LivenessLockKind, LockWords, SlotRecord, SlotState, View};
 use crate::os::{
     clock,
     identity::Identity,
-    keepers,
     liveness_lock::Seen,
     memory,
     process::{self, ProcessState},
@@ -36,8 +38,7 @@ use turnlock_core::sync::{
 pub struct Observer<'a> {
     view: View<'a>,
     look: &'a dyn Fn(usize) -> Result<Seen>,
-    /// Which file it is, where the processes are to be found that keep the slots of those that have ended.
-    file: Option<Identity>,
+    keepers: SlotKeepers,
     namespace: u64,
 }
 
@@ -57,12 +58,12 @@ struct Registers {
 impl<'a> Observer<'a> {
     /// Returns an observer of `view`, whose `look` asks whether the byte lock of a slot is held.
     pub fn new(view: View<'a>, look: &'a dyn Fn(usize) -> Result<Seen>) -> Self {
-        Self { view, look, file: None, namespace: process::pid_namespace() }
+        Self { view, look, keepers: SlotKeepers::of(None), namespace: process::pid_namespace() }
     }
 
     /// Has it look for the keepers of slots whose process has ended, in this file.
     pub fn with_keepers(self, file: Identity) -> Self {
-        Self { file: Some(file), ..self }
+        Self { keepers: SlotKeepers::of(Some(file)), ..self }
     }
 
     /// Returns all participants.
@@ -113,7 +114,7 @@ impl<'a> Observer<'a> {
             attached_unix_seconds: record.attached_realtime_ns.load(Relaxed) / 1_000_000_000,
             cannot_probe: record.cannot_probe.load(Relaxed) != 0,
             keepers: if life == Life::Alive && same_pid_namespace {
-                self.keepers(slot, pid)
+                self.keepers.find(slot, record.generation.load(Acquire), pid)
             } else {
                 Vec::new()
             },
@@ -123,13 +124,6 @@ impl<'a> Observer<'a> {
                 "descriptor"
             },
         })
-    }
-
-    /// Returns the processes that keep a slot whose process `pid` has ended.
-    fn keepers(&self, slot: usize, pid: u32) -> Vec<Keeper> {
-        let Some(file) = self.file.filter(|_| process::has_ended(pid)) else { return Vec::new() };
-        let keeper = |pid| Keeper { pid, program: process::program_of(pid).unwrap_or_default() };
-        keepers::keepers_of(file, slot).into_iter().map(keeper).collect()
     }
 
     /// Returns every named lock.
