@@ -85,9 +85,9 @@ impl Acquisition<'_> {
                     }
                     continue;
                 }
-                Err(NotAcquired::Error(Error::WouldBlock(_) | Error::TimedOut(_))) => {
+                Err(NotAcquired::Error(Error::WouldBlock(by) | Error::TimedOut(by))) => {
                     if *verbose {
-                        print::message(&format_args!("{name:?} in {shown} is taken{}", wait.by_whom()));
+                        print::message(&format_args!("{name:?} in {shown} is taken{}", wait.by_whom(by)));
                     }
                     (messages.taken)(messages.waits);
                     return Err(Failed::Quietly(*conflict_exit_code));

@@ -17,7 +17,7 @@ use std::{
     time::Duration,
 };
 use turnlock::{
-    Error, Participant,
+    Error, LockedBy, Participant,
     inspect::{FileStatus, Holder, Life, LockStatus, ParticipantStatus, Waiter, WaiterState},
 };
 
@@ -128,11 +128,17 @@ impl Waiting<'_> {
     }
 
     /// Returns who has the lock, for one that did not get it: ": held for 12 s by make (pid 4711)". Nothing, if it is free by now.
-    pub fn by_whom(&self) -> String {
+    /// `seen`: whom the call has seen in its way; of a lock that is held in parts others may have it too.
+    pub fn by_whom(&self, seen: LockedBy) -> String {
         let status = self.snapshot();
         let lock = status.iter().flat_map(|status| &status.locks).find(|lock| lock.name == self.name);
-        let holders =
-            lock.and_then(|lock| holders_in_short(&lock.holders.iter().collect::<Vec<_>>(), usize::MAX));
+        let in_parts = matches!(self.wanted, Wanted::Range { .. } | Wanted::Key { .. });
+        let is_in_the_way =
+            |holder: &&Holder| !in_parts || seen.process().is_none_or(|pid| pid == holder.participant.pid);
+        let holders = lock.and_then(|lock| {
+            let in_the_way: Vec<&Holder> = lock.holders.iter().filter(is_in_the_way).collect();
+            holders_in_short(&in_the_way, usize::MAX)
+        });
         holders.map_or(String::new(), |holders| describe::without_colours(&format!(": {holders}")))
     }
 

@@ -1,6 +1,9 @@
 //! How a waiting or running command is ended, and what the next holder hears of it.
 
-use super::*;
+use super::{
+    terminal::{SHELL, Terminal},
+    *,
+};
 use support::until;
 
 /// Whether the next holder is told of a death, as `turnlock run` says it to its command.
@@ -94,41 +97,10 @@ fn what_was_ignored_stays_so_for_turnlock_and_its_command() {
     assert_eq!(output.status.code(), Some(7), "{}", errors(&output));
 }
 
-/// A shell on a terminal of its own, that obeys keys.
-struct Terminal(Child);
-
-impl Drop for Terminal {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-impl Terminal {
-    /// `None`: script(1) is not installed.
-    fn open(fixture: &Fixture) -> Option<Self> {
-        if !Command::new("script").arg("--version").output().is_ok_and(|output| output.status.success()) {
-            println!("left out: script(1) is not installed");
-            return None;
-        }
-        let shell = fixture.shell("");
-        let mut script = Command::new("script");
-        script
-            .args(["-qec", "bash --norc --noprofile -i", "/dev/null"])
-            .current_dir(fixture.file.parent().unwrap());
-        script.envs(shell.get_envs().filter_map(|(name, value)| Some((name, value?))));
-        Some(Self(script.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap()))
-    }
-
-    fn press(&mut self, keys: &str) {
-        std::io::Write::write_all(self.0.stdin.as_mut().unwrap(), keys.as_bytes()).unwrap();
-    }
-}
-
 #[test]
 fn ctrl_c_ends_a_running_and_a_waiting_command_and_the_script_around_it() {
     let fixture = Fixture::new();
-    let Some(mut terminal) = Terminal::open(&fixture) else { return };
+    let Some(mut terminal) = Terminal::of(&fixture, SHELL) else { return };
     let folder = fixture.file.parent().unwrap().to_owned();
     let is_held = || fixture.file.exists() && fixture.status()["locks"][0]["holders"][0].is_object();
     terminal.press("turnlock run \"$F\" sleep 60; echo $? >running\n");

@@ -8,6 +8,7 @@ mod kinds;
 mod namespaces;
 mod output;
 mod running;
+mod terminal;
 mod waiting;
 
 use std::{

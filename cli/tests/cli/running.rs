@@ -1,7 +1,10 @@
 //! How `turnlock run` runs its command: as flock(1) does, stopped and continued with it, and what background processes
 //! keep.
 
-use super::*;
+use super::{
+    terminal::{SHELL, Terminal},
+    *,
+};
 
 fn turnlock(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_turnlock")).args(arguments).output().unwrap()
@@ -92,51 +95,19 @@ fn where_no_shell_could_continue_it_a_stop_stops_no_process() {
     assert_eq!(holder.wait().unwrap().code(), Some(128 + 15));
 }
 
-/// A command on a terminal. Ended whatever happens: processes that are stopped in it end with their terminal.
-struct Terminal(Child);
-
-impl Drop for Terminal {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-impl Terminal {
-    /// Runs it in `folder`; $TURNLOCK is the command under test. None: there is no script(1) here.
-    fn of(folder: &std::path::Path, command: &str) -> Option<Self> {
-        if !Command::new("script").arg("--version").output().is_ok_and(|output| output.status.success()) {
-            println!("left out: script(1) is not installed");
-            return None;
-        }
-        let terminal = Command::new("script")
-            .args(["-qec", command, "/dev/null"])
-            .current_dir(folder)
-            .env("TURNLOCK", env!("CARGO_BIN_EXE_turnlock"))
-            .stdin(Stdio::piped())
-            .stdout(Stdio::null())
-            .spawn()
-            .unwrap();
-        Some(Self(terminal))
-    }
-}
-
 /// Ctrl-C and Ctrl-Z go to the processes in the foreground at that moment: turnlock alone, or its command too.
 #[test]
 fn a_key_that_is_pressed_while_run_starts_its_command_reaches_that_too() {
     let fixture = Fixture::new();
-    let folder = fixture.file.parent().unwrap();
     for round in 0..60 {
         let _ = std::fs::remove_file(&fixture.file);
-        let Some(mut terminal) = Terminal::of(folder, "exec \"$TURNLOCK\" run test.lock sleep 1000") else {
-            return;
-        };
+        let command = "exec turnlock run \"$F\" sleep 1000";
+        let Some(mut terminal) = Terminal::of(&fixture, command) else { return };
         while !fixture.file.exists() {
             std::thread::yield_now();
         }
         std::thread::sleep(Duration::from_micros(100 * round));
-        let mut keys = terminal.0.stdin.take().unwrap();
-        std::io::Write::write_all(&mut keys, b"\x03").unwrap();
+        terminal.press("\u{3}");
         limit::end_of(&mut terminal.0, &format!("round {round}: what Ctrl-C was pressed at"));
     }
 }
@@ -145,30 +116,28 @@ fn a_key_that_is_pressed_while_run_starts_its_command_reaches_that_too() {
 fn ctrl_z_and_fg_work_in_a_shell_on_a_terminal() {
     let fixture = Fixture::new();
     let folder = fixture.file.parent().unwrap();
-    let Some(mut terminal) = Terminal::of(folder, "bash --norc --noprofile -i") else { return };
-    let mut keys = terminal.0.stdin.take().unwrap();
-    let mut press = |text: &str| std::io::Write::write_all(&mut keys, text.as_bytes()).unwrap();
-    press("\"$TURNLOCK\" run test.lock cat > typed\n");
+    let Some(mut terminal) = Terminal::of(&fixture, SHELL) else { return };
+    terminal.press("turnlock run \"$F\" cat > typed\n");
     until("it runs", || fixture.file.exists() && fixture.status()["locks"][0]["holders"][0].is_object());
     let holder = fixture.status()["locks"][0]["holders"][0]["pid"].as_u64().unwrap() as u32;
     until("cat runs", || !holder_command(holder).is_empty());
     let cat = holder_command(holder)[0];
-    press("one\n");
+    terminal.press("one\n");
     let typed = || std::fs::read_to_string(folder.join("typed")).unwrap_or_default();
     until("cat reads", || typed() == "one\n");
     for round in 1..=2 {
-        press("\u{1a}");
+        terminal.press("\u{1a}");
         until("Ctrl-Z stops both", || state(holder) == 'T' && state(cat) == 'T');
-        press(&format!("touch shell{round}\n"));
+        terminal.press(&format!("touch shell{round}\n"));
         until("the shell is back", || folder.join(format!("shell{round}")).exists());
-        press("fg\n");
+        terminal.press("fg\n");
         until("fg continues both", || state(holder) != 'T' && state(cat) != 'T');
     }
-    press("two\n");
+    terminal.press("two\n");
     until("cat reads on", || typed() == "one\ntwo\n");
-    press("\u{4}");
+    terminal.press("\u{4}");
     until("it ends", || fixture.status()["locks"][0]["holders"][0].is_null());
-    press("exit\n");
+    terminal.press("exit\n");
     assert!(limit::end_of(&mut terminal.0, "the terminal").success());
 }
 

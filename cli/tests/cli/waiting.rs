@@ -71,6 +71,25 @@ fn the_environment_says_which_lock_it_is() {
 }
 
 #[test]
+fn of_a_lock_in_parts_only_the_holder_in_the_way_is_named() {
+    let fixture = Fixture::new();
+    let hold = |range| fixture.hold(&["--lock", "rows", "--range", range], "echo inside; exec sleep 60");
+    let mut holders = ["0-9", "10-19"].map(hold);
+    let [first, second] = holders.each_ref().map(|(holder, _)| format!("(pid {})", holder.id()));
+    let refused = fixture.run(&["--lock", "rows", "--range", "15-30", "--try", "-v"], &["true"]);
+    let said = errors(&refused);
+    for (holder, _) in &mut holders {
+        signal("TERM", holder.id());
+        limit::end_of(holder, "a holder");
+    }
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(
+        said.contains("is taken: held (10-19) for ") && said.contains(&second) && !said.contains(&first),
+        "{said}"
+    );
+}
+
+#[test]
 fn the_holder_is_named_to_a_waiter_on_a_terminal_only() {
     let fixture = Fixture::new();
     let (mut holder, _output) =

@@ -1,6 +1,7 @@
 //! `install.sh`, into a scratch prefix: what it writes down is right from everywhere, and what it says to do works.
 
 mod cargo_c;
+mod debian;
 
 use std::{
     fs,
