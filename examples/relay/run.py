@@ -181,6 +181,14 @@ class Relay:
                 raise CannotRun(f"the relay hangs: {self.lines()} lines after {PATIENCE} s, not {lines}")
             time.sleep(0.001)
 
+    def until_all_have_begun(self):
+        began = time.monotonic()
+        while not all(f" {program} ".encode() in self.text.read_bytes() for program in PROGRAMS):
+            self.check_running()
+            if time.monotonic() - began > PATIENCE:
+                raise CannotRun(f"not all have begun after {PATIENCE} s")
+            time.sleep(0.001)
+
     def check_running(self):
         failed = [program for program, process in self.running.items() if process.poll() not in (None, 0)]
         if failed:
@@ -223,7 +231,8 @@ def run(relay, killed, dice):
     """Starts all, kills one, starts it again, and waits for all."""
     for program in PROGRAMS:
         relay.start(program)
-    # All three are in by now, unless one starts very late; then the check says so.
+    # One that starts very late may find that the others have left; then the check says so.
+    relay.until_all_have_begun()
     relay.until_lines(relay.legs)
     time.sleep(dice.random() * 0.05)
     before = relay.longest_standstill()
