@@ -8,7 +8,7 @@
 # DESTDIR           a folder that stands for / until a package is unpacked elsewhere
 # CARGO_TARGET_DIR  where to build: target/ beside this script if not said. What `cargo build --release` has built there is
 #                   not built again, but for the C library, which has a soname then
-# TURNLOCK_SYMBOLS  not empty: symbols and line numbers are installed too, for debuggers and profilers (five times as large)
+# TURNLOCK_SYMBOLS  not empty: symbols and line numbers are installed too, for debuggers and profilers (the command is five times as large then)
 # TURNLOCK_BUILT    a folder with turnlock, libturnlock.so and libturnlock.a that were built before: installs these, and
 #                   builds nothing. (Built without TURNLOCK_SONAME=1, such a library has no soname.)
 #
