@@ -4,8 +4,8 @@ use super::escape;
 use anstyle::{AnsiColor, Style};
 use std::{fmt::Write, path::Path};
 use turnlock::inspect::{
-    Activity, ByMessages, Claim, ClaimMode, Counters, Holder, Life, Part, ParticipantStatus, Waiter,
-    WaiterState,
+    Activity, ByMessages, Claim, ClaimMode, Counters, Holder, KeyBeginning, Life, Part, ParticipantStatus,
+    Waiter, WaiterState,
 };
 
 /// The style of what matters most.
@@ -128,6 +128,10 @@ pub fn claim(claim: &Claim) -> Option<String> {
         ClaimMode::Upgrading => Some("upgrading"),
         _ => Some("otherwise"),
     };
+    let part = |of| match (claim.key_beginning, of) {
+        (Some(beginning), Part::Key(hash)) => key(&beginning, hash),
+        _ => part(of),
+    };
     match (claim.permits, claim.part, mode) {
         (Some(1), ..) => Some("1 permit".into()),
         (Some(permits), ..) => Some(format!("{permits} permits")),
@@ -135,6 +139,19 @@ pub fn claim(claim: &Claim) -> Option<String> {
         (None, Some(of), Some(mode)) => Some(format!("{}, {mode}", part(of))),
         (None, None, mode) => mode.map(str::to_owned),
     }
+}
+
+/// How many characters of a key are shown.
+const SHOWN_OF_KEY: usize = 20;
+
+/// Returns a key: what it begins with, and the beginning of its hash.
+fn key(beginning: &KeyBeginning, hash: u128) -> String {
+    let whole = beginning.text();
+    let mut shown: String = whole.chars().take(SHOWN_OF_KEY).collect();
+    if shown.len() < whole.len() {
+        shown.push('…');
+    }
+    format!("key \"{}\", {:08x}…", escape::text(&shown), hash >> 96)
 }
 
 /// Returns a part of a lock: a range as --range takes it, or the beginning of a key's hash, which is in full in JSON.

@@ -26,7 +26,7 @@ EXIT CODES
   71  standard output cannot be written to; a reader that closes the pipe is no error
 
 A line with a dash is a holder, one with a number is in the queue, first the one that is next. Each names what it has or wants:
-shared, so many permits, a range (100-199, both included), the beginning of the hash of a key; where it is all of the lock,
+shared, so many permits, a range (100-199, both included), what a key begins with, and its hash; where it is all of the lock,
 nothing. --glossary adds what the words mean that were used. --json has the whole: docs/status.md lists
 its fields, docs/turnlock.schema.json is their JSON Schema.
 

@@ -7,7 +7,7 @@ use super::{
     file::{lock_file, turnlock_file},
     operations::{self, OpaqueLock},
 };
-use crate::kind::{KeyedKind, claim_of, extent_of_key};
+use crate::kind::{Granule, KeyedKind, Part, granule_of_key};
 use std::{
     ffi::{c_char, c_void},
     mem::offset_of,
@@ -15,7 +15,7 @@ use std::{
     time::Duration,
 };
 use turnlock_core::acquire::site::Limit;
-use turnlock_core::algorithm::claim::{Extent, Mode};
+use turnlock_core::algorithm::claim::Mode;
 use turnlock_core::error::Result;
 
 /// A lock for each key (any bytes), in a lock file. Keys need not be created, and take no room while no participant
@@ -105,20 +105,20 @@ pub unsafe extern "C" fn turnlock_keyedlock_close(keyedlock: *mut turnlock_keyed
     unsafe { operations::close(keyedlock) }
 }
 
-/// The part that stands for a key.
+/// The granule that stands for a key.
 ///
 /// # Safety
 /// `key` is NULL, or readable for `size` bytes.
-pub(super) unsafe fn part_of(key: *const c_void, size: usize) -> Result<Extent> {
+pub(super) unsafe fn granule_of(key: *const c_void, size: usize) -> Result<Granule> {
     let Some(key) = NonNull::new(key.cast_mut()) else {
-        return if size > 0 { Err(invalid("the key is NULL")) } else { Ok(extent_of_key([])) };
+        return if size > 0 { Err(invalid("the key is NULL")) } else { Ok(granule_of_key([])) };
     };
     if size > isize::MAX as usize {
         return Err(invalid(&format!("the key has {size} bytes, which no memory has room for")));
     }
     // SAFETY: not NULL, and the caller's promise.
     let key = unsafe { std::slice::from_raw_parts(key.cast::<u8>().as_ptr(), size) };
-    Ok(extent_of_key(key))
+    Ok(granule_of_key(key))
 }
 
 /// Takes the key, the `key_size` bytes at `key` shared, beside others that do, waiting for the earlier ones that
@@ -140,7 +140,7 @@ pub unsafe extern "C" fn turnlock_keyedlock_lock_shared(
     // SAFETY: the caller's promise.
     unsafe {
         operations::acquire(keyedlock, acquired, |lock| {
-            lock.acquire_part(claim_of(Mode::Shared, part_of(key, key_size)?), Limit::Forever)
+            lock.acquire_part(Part::new(Mode::Shared, granule_of(key, key_size)?), Limit::Forever)
         })
     }
 }
@@ -160,7 +160,7 @@ pub unsafe extern "C" fn turnlock_keyedlock_try_lock_shared(
     // SAFETY: the caller's promise.
     unsafe {
         operations::acquire(keyedlock, acquired, |lock| {
-            lock.acquire_part(claim_of(Mode::Shared, part_of(key, key_size)?), Limit::Never)
+            lock.acquire_part(Part::new(Mode::Shared, granule_of(key, key_size)?), Limit::Never)
         })
     }
 }
@@ -182,7 +182,7 @@ pub unsafe extern "C" fn turnlock_keyedlock_lock_shared_for(
     unsafe {
         operations::acquire(keyedlock, acquired, |lock| {
             lock.acquire_part(
-                claim_of(Mode::Shared, part_of(key, key_size)?),
+                Part::new(Mode::Shared, granule_of(key, key_size)?),
                 Limit::For(Duration::from_nanos(nanoseconds)),
             )
         })
@@ -208,7 +208,7 @@ pub unsafe extern "C" fn turnlock_keyedlock_lock_exclusive(
     // SAFETY: the caller's promise.
     unsafe {
         operations::acquire(keyedlock, acquired, |lock| {
-            lock.acquire_part(claim_of(Mode::Exclusive, part_of(key, key_size)?), Limit::Forever)
+            lock.acquire_part(Part::new(Mode::Exclusive, granule_of(key, key_size)?), Limit::Forever)
         })
     }
 }
@@ -228,7 +228,7 @@ pub unsafe extern "C" fn turnlock_keyedlock_try_lock_exclusive(
     // SAFETY: the caller's promise.
     unsafe {
         operations::acquire(keyedlock, acquired, |lock| {
-            lock.acquire_part(claim_of(Mode::Exclusive, part_of(key, key_size)?), Limit::Never)
+            lock.acquire_part(Part::new(Mode::Exclusive, granule_of(key, key_size)?), Limit::Never)
         })
     }
 }
@@ -250,7 +250,7 @@ pub unsafe extern "C" fn turnlock_keyedlock_lock_exclusive_for(
     unsafe {
         operations::acquire(keyedlock, acquired, |lock| {
             lock.acquire_part(
-                claim_of(Mode::Exclusive, part_of(key, key_size)?),
+                Part::new(Mode::Exclusive, granule_of(key, key_size)?),
                 Limit::For(Duration::from_nanos(nanoseconds)),
             )
         })
@@ -270,7 +270,7 @@ pub unsafe extern "C" fn turnlock_keyedlock_unlock(
     // SAFETY: the caller's promise.
     unsafe {
         operations::act(keyedlock, |lock| {
-            lock.unlock_part(claim_of(Mode::Exclusive, part_of(key, key_size)?))
+            lock.unlock_part(Part::new(Mode::Exclusive, granule_of(key, key_size)?))
         })
     }
 }
@@ -290,7 +290,7 @@ pub unsafe extern "C" fn turnlock_keyedlock_mark_consistent(
     // SAFETY: the caller's promise.
     unsafe {
         operations::act(keyedlock, |lock| {
-            lock.mark_part_consistent(claim_of(Mode::Exclusive, part_of(key, key_size)?))
+            lock.mark_part_consistent(Part::new(Mode::Exclusive, granule_of(key, key_size)?))
         })
     }
 }

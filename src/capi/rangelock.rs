@@ -7,7 +7,7 @@ use super::{
     file::{lock_file, turnlock_file},
     operations::{self, OpaqueLock},
 };
-use crate::kind::{RangeKind, claim_of, extent_of};
+use crate::kind::{Part, RangeKind, extent_of};
 use std::{ffi::c_char, mem::offset_of, time::Duration};
 use turnlock_core::acquire::site::Limit;
 use turnlock_core::algorithm::claim::{Extent, Mode};
@@ -127,7 +127,7 @@ pub unsafe extern "C" fn turnlock_rangelock_lock_shared(
     // SAFETY: the caller's promise.
     unsafe {
         operations::acquire(rangelock, acquired, |lock| {
-            lock.acquire_part(claim_of(Mode::Shared, range(start, end)?), Limit::Forever)
+            lock.acquire_part(Part::new(Mode::Shared, range(start, end)?), Limit::Forever)
         })
     }
 }
@@ -146,7 +146,7 @@ pub unsafe extern "C" fn turnlock_rangelock_try_lock_shared(
     // SAFETY: the caller's promise.
     unsafe {
         operations::acquire(rangelock, acquired, |lock| {
-            lock.acquire_part(claim_of(Mode::Shared, range(start, end)?), Limit::Never)
+            lock.acquire_part(Part::new(Mode::Shared, range(start, end)?), Limit::Never)
         })
     }
 }
@@ -167,7 +167,7 @@ pub unsafe extern "C" fn turnlock_rangelock_lock_shared_for(
     unsafe {
         operations::acquire(rangelock, acquired, |lock| {
             lock.acquire_part(
-                claim_of(Mode::Shared, range(start, end)?),
+                Part::new(Mode::Shared, range(start, end)?),
                 Limit::For(Duration::from_nanos(nanoseconds)),
             )
         })
@@ -193,7 +193,7 @@ pub unsafe extern "C" fn turnlock_rangelock_lock_exclusive(
     // SAFETY: the caller's promise.
     unsafe {
         operations::acquire(rangelock, acquired, |lock| {
-            lock.acquire_part(claim_of(Mode::Exclusive, range(start, end)?), Limit::Forever)
+            lock.acquire_part(Part::new(Mode::Exclusive, range(start, end)?), Limit::Forever)
         })
     }
 }
@@ -212,7 +212,7 @@ pub unsafe extern "C" fn turnlock_rangelock_try_lock_exclusive(
     // SAFETY: the caller's promise.
     unsafe {
         operations::acquire(rangelock, acquired, |lock| {
-            lock.acquire_part(claim_of(Mode::Exclusive, range(start, end)?), Limit::Never)
+            lock.acquire_part(Part::new(Mode::Exclusive, range(start, end)?), Limit::Never)
         })
     }
 }
@@ -233,7 +233,7 @@ pub unsafe extern "C" fn turnlock_rangelock_lock_exclusive_for(
     unsafe {
         operations::acquire(rangelock, acquired, |lock| {
             lock.acquire_part(
-                claim_of(Mode::Exclusive, range(start, end)?),
+                Part::new(Mode::Exclusive, range(start, end)?),
                 Limit::For(Duration::from_nanos(nanoseconds)),
             )
         })
@@ -253,7 +253,7 @@ pub unsafe extern "C" fn turnlock_rangelock_unlock(
 ) -> i32 {
     // SAFETY: the caller's promise.
     unsafe {
-        operations::act(rangelock, |lock| lock.unlock_part(claim_of(Mode::Exclusive, range(start, end)?)))
+        operations::act(rangelock, |lock| lock.unlock_part(Part::new(Mode::Exclusive, range(start, end)?)))
     }
 }
 
@@ -272,7 +272,7 @@ pub unsafe extern "C" fn turnlock_rangelock_mark_consistent(
     // SAFETY: the caller's promise.
     unsafe {
         operations::act(rangelock, |lock| {
-            lock.mark_part_consistent(claim_of(Mode::Exclusive, range(start, end)?))
+            lock.mark_part_consistent(Part::new(Mode::Exclusive, range(start, end)?))
         })
     }
 }

@@ -3,16 +3,16 @@
 use super::{
     boundary::{invalid, sized},
     info::{TURNLOCK_MODE_EXCLUSIVE, TURNLOCK_MODE_SHARED, TURNLOCK_MODE_UPGRADABLE},
-    keyedlock::part_of,
+    keyedlock::granule_of,
     lock::turnlock_lock,
     rangelock::range,
 };
-use crate::kind::{AnyHandleRef, Wanted, claim_of, keys_apart, ranges_apart};
+use crate::kind::{AnyHandleRef, Granule, Part, Wanted, keys_apart, ranges_apart, with_room};
 use crate::os::clock;
 use std::{ffi::c_void, mem::offset_of, slice, time::Duration};
 use turnlock_core::acquire::site::Limit;
-use turnlock_core::algorithm::claim::{Claim, Extent, Mode};
-use turnlock_core::error::{Error, Result};
+use turnlock_core::algorithm::claim::{Claim, Mode};
+use turnlock_core::error::Result;
 
 /// `wait` of a request: as long as it takes. What a request gets that is all 0.
 pub const TURNLOCK_WAIT_FOREVER: u32 = 0;
@@ -167,7 +167,7 @@ impl turnlock_request {
                 // SAFETY: the caller's promise.
                 let keys = unsafe { array(self.keys, self.key_count, "key") }?;
                 // SAFETY: likewise.
-                parts(mode, keys, |one| unsafe { part_of(one.data, one.size) }, keys_apart)
+                parts(mode, keys, |one| unsafe { granule_of(one.data, one.size) }, keys_apart)
             }
         }
     }
@@ -190,21 +190,23 @@ unsafe fn array<'a, T>(first: *const T, count: usize, what: &str) -> Result<&'a 
 }
 
 /// Without memory for one part: a signal handler may ask for that. For more, too little memory is an error.
-fn parts<T>(
+fn parts<T, G: Into<Granule>>(
     mode: Mode,
     given: &[T],
-    part: impl Fn(&T) -> Result<Extent>,
-    apart: impl FnOnce(Vec<Extent>) -> Vec<Extent>,
+    granule: impl Fn(&T) -> Result<G>,
+    apart: impl FnOnce(Vec<G>) -> Vec<G>,
 ) -> Result<Wanted> {
     if let [one] = given {
-        return Ok(Wanted::Claim(claim_of(mode, part(one)?)));
+        return Ok(Wanted::Part(Part::new(mode, granule(one)?)));
     }
-    let mut parts = Vec::new();
-    parts.try_reserve_exact(given.len()).map_err(|_| Error::OutOfMemory)?;
+    let mut granules = with_room(given.len())?;
     for one in given {
-        parts.push(part(one)?);
+        granules.push(granule(one)?);
     }
-    Ok(Wanted::Parts(mode, apart(parts)))
+    let granules = apart(granules);
+    let mut parts = with_room(granules.len())?;
+    parts.extend(granules.into_iter().map(|granule| Part::new(mode, granule)));
+    Ok(Wanted::Parts(parts))
 }
 
 /// Returns how long to wait.

@@ -11,6 +11,7 @@ mod registers;
 mod slot_keepers;
 mod status;
 
+pub use crate::layout::KeyBeginning;
 pub use recording::{RecordedEvent, RecordedLock, RecordedParticipant, Recording};
 pub use registers::{Held, LockRegisters, MachineRegisters, SlotRegisters};
 pub use turnlock_core::event::Event;

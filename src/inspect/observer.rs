@@ -182,7 +182,14 @@ impl<'a> Observer<'a> {
     fn look_at(&self, named: &Named) -> Result<(LockStatus, bool)> {
         let claims = Claimed::of(named.kind.unwrap_or(Kind::Mutex), named.generation);
         let lock = FileLock::claimed(self.view, named.region, claims);
-        let claim_of = |slot: usize| shown(claims.relation, lock.queue().claims.read(slot));
+        let claim_of = |slot: usize| {
+            let claim = lock.queue().claims.read(slot);
+            let key_beginning = match claims.relation {
+                Relation::Keys => self.view.slots()[slot].key.get(claim.extent),
+                _ => None,
+            };
+            Claim { key_beginning, ..shown(claims.relation, claim) }
+        };
         let rule = named.rule();
         let ring = |rule| Ring { rule, machines: lock.machines() };
         let participant = |slot: usize| self.participant(slot, &self.view.slots()[slot]);
@@ -352,10 +359,12 @@ fn shown(relation: Relation, claim: claim::Claim) -> Claim {
     let part = if all { DeadPart::Everything } else { DeadPart::Of(claim.extent) };
     match relation {
         Relation::Always => Claim::EXCLUSIVE,
-        Relation::Modes => Claim { mode, permits: None, part: None },
-        Relation::Permits => Claim { mode: ClaimMode::Shared, permits: Some(claim.weight), part: None },
+        Relation::Modes => Claim { mode, permits: None, part: None, key_beginning: None },
+        Relation::Permits => {
+            Claim { mode: ClaimMode::Shared, permits: Some(claim.weight), part: None, key_beginning: None }
+        }
         Relation::Ranges | Relation::Keys => {
-            Claim { mode, permits: None, part: Some(part_of(relation, part)) }
+            Claim { mode, permits: None, part: Some(part_of(relation, part)), key_beginning: None }
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The status of a lock file: its locks and its participants.
 
+use crate::layout::KeyBeginning;
 #[cfg(feature = "serde")]
 use std::path::Path;
 use std::path::PathBuf;
@@ -189,6 +190,12 @@ pub struct Claim {
     /// The part of a range lock or a keyed lock.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub part: Option<Part>,
+    /// What a key begins with, if that is known: up to 47 bytes. Text in JSON.
+    #[cfg_attr(
+        feature = "serde",
+        serde(skip_serializing_if = "Option::is_none", serialize_with = "as_key_text")
+    )]
+    pub key_beginning: Option<KeyBeginning>,
 }
 
 /// A part of a lock.
@@ -213,7 +220,8 @@ pub enum Part {
 
 impl Claim {
     /// The claim of every holder of a mutex and of a ring.
-    pub(super) const EXCLUSIVE: Self = Self { mode: ClaimMode::Exclusive, permits: None, part: None };
+    pub(super) const EXCLUSIVE: Self =
+        Self { mode: ClaimMode::Exclusive, permits: None, part: None, key_beginning: None };
 }
 
 /// The mode in which a participant holds a lock.
@@ -331,6 +339,14 @@ fn as_text<S: serde::Serializer>(number: &u64, to: S) -> std::result::Result<S::
 #[cfg(feature = "serde")]
 fn as_hexadecimal<S: serde::Serializer>(number: &u128, to: S) -> std::result::Result<S::Ok, S::Error> {
     to.collect_str(&format_args!("{number:032x}"))
+}
+
+#[cfg(feature = "serde")]
+fn as_key_text<S: serde::Serializer>(
+    key: &Option<KeyBeginning>,
+    to: S,
+) -> std::result::Result<S::Ok, S::Error> {
+    serde::Serialize::serialize(&key.map(|key| key.text()), to)
 }
 
 #[cfg(feature = "serde")]

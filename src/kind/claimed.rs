@@ -5,6 +5,7 @@ use super::{
     directory::{self, Found, Plan},
     handle::{Handle, LockKind},
     mutex::DEFAULT_PATIENCE,
+    part::Part,
     settings::SettingOptions,
 };
 use crate::attach::{file_handle::FileHandle, thread};
@@ -98,20 +99,23 @@ macro_rules! claimed_options {
 }
 pub(super) use claimed_options;
 
-impl<K: LockKind<Claims = Claimed>> Handle<K> {
-    /// Does what [`Handle::acquire`] does. `under_way`: for a signal handler that has interrupted a call of its thread on this
-    /// lock. It does not wait: that call may be in its doorway, where everyone waits for it, or others that this one would wait
-    /// for behind it.
-    pub(super) fn acquire_beside(&self, under_way: bool, claim: Claim, limit: Limit) -> Result<Acquired> {
-        if !under_way {
-            return self.acquire(claim, limit);
-        }
-        self.acquire(claim, Limit::Never).map_err(|error| match error {
-            Error::WouldBlock(_) => Error::Deadlock,
-            error => error,
-        })
+/// Does what `acquire` does. `under_way`: for a signal handler that has interrupted a call of its thread on this lock. It does not
+/// wait: that call may be in its doorway, where everyone waits for it, or others that this one would wait for behind it.
+pub(super) fn acquire_beside(
+    under_way: bool,
+    limit: Limit,
+    acquire: impl FnOnce(Limit) -> Result<Acquired>,
+) -> Result<Acquired> {
+    if !under_way {
+        return acquire(limit);
     }
+    acquire(Limit::Never).map_err(|error| match error {
+        Error::WouldBlock(_) => Error::Deadlock,
+        error => error,
+    })
+}
 
+impl<K: LockKind<Claims = Claimed>> Handle<K> {
     /// Calls `look` for each acquisition of this lock that the calling thread holds, with its token; and, without one, for each
     /// that is under way, as a signal handler finds it. What the latter claims is in place before others see any of it.
     pub(super) fn each_part(&self, mut look: impl FnMut(Option<u64>, Claim)) {
@@ -141,21 +145,21 @@ impl<K: LockKind<Claims = Claimed>> Handle<K> {
 ///
 /// `take` and `give_back` are told the how manyth part it is that is taken, counted from 0.
 pub(super) fn take_in_order(
-    mut claims: Vec<Claim>,
+    mut parts: Vec<Part>,
     limit: Limit,
-    take: impl Fn(usize, Claim, Limit) -> Result<Acquired>,
+    take: impl Fn(usize, Part, Limit) -> Result<Acquired>,
     give_back: impl Fn(usize, Acquired),
 ) -> Result<Vec<Acquired>> {
-    claims.sort_unstable_by_key(|claim| (claim.extent.first, claim.extent.last));
-    let mut taken: Vec<(usize, Acquired)> = with_room(claims.len())?;
-    let mut acquired = with_room(claims.len())?;
+    parts.sort_unstable_by_key(|part| (part.claim.extent.first, part.claim.extent.last));
+    let mut taken: Vec<(usize, Acquired)> = with_room(parts.len())?;
+    let mut acquired = with_room(parts.len())?;
     let began = Instant::now();
     let mut first = 0;
     loop {
-        let order = std::iter::once(first).chain((0..claims.len()).filter(|at| *at != first));
+        let order = std::iter::once(first).chain((0..parts.len()).filter(|at| *at != first));
         let mut failed = None;
-        for at in order.take(claims.len()) {
-            match take(taken.len(), claims[at], left_of(limit, began, !taken.is_empty())) {
+        for at in order.take(parts.len()) {
+            match take(taken.len(), parts[at], left_of(limit, began, !taken.is_empty())) {
                 Ok(one) => taken.push((at, one)),
                 Err(error) => {
                     failed = Some((at, error));
@@ -179,7 +183,7 @@ pub(super) fn take_in_order(
 }
 
 /// Returns a vector with room for so many. Too little memory is an error: C code may ask for many.
-pub(super) fn with_room<T>(count: usize) -> Result<Vec<T>> {
+pub(crate) fn with_room<T>(count: usize) -> Result<Vec<T>> {
     let mut vector = Vec::new();
     vector.try_reserve_exact(count).map_err(|_| Error::OutOfMemory)?;
     Ok(vector)

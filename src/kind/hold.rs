@@ -25,6 +25,7 @@ use super::{
     file::LockFile,
     handle::Handle,
     mutex::MutexKind,
+    part::Part,
     participant::Participant,
     ring::RingKind,
 };
@@ -42,7 +43,7 @@ use turnlock_core::acquire::{
     host::Host,
     site::{Limit, Lock, Site},
 };
-use turnlock_core::algorithm::claim::{Claim, Extent, Mode};
+use turnlock_core::algorithm::claim::Claim;
 use turnlock_core::error::{Error, Result};
 use turnlock_core::sync::{
     AtomicU64, AtomicUsize,
@@ -53,10 +54,12 @@ use turnlock_core::sync::{
 pub enum Wanted {
     /// All of a mutex, or the turn of a ring.
     Everything,
-    /// What this says of a rwlock or a semaphore, or one part of a range lock or a keyed lock.
+    /// What this says of a rwlock or a semaphore.
     Claim(Claim),
-    /// Parts of a range lock or a keyed lock, which have nothing in common.
-    Parts(Mode, Vec<Extent>),
+    /// One part of a range lock or a keyed lock.
+    Part(Part),
+    /// Parts of one, which have nothing in common.
+    Parts(Vec<Part>),
 }
 
 /// `busy`: a call that waits for nothing.
@@ -272,13 +275,13 @@ impl Hold {
                 handle.check_weight(claim.weight)?;
                 handle.acquire_at(own, claim, limit)
             }
-            (AnyHandleRef::RangeLock(handle), Wanted::Claim(claim)) => handle.acquire_at(own, claim, limit),
-            (AnyHandleRef::KeyedLock(handle), Wanted::Claim(claim)) => handle.acquire_at(own, claim, limit),
-            (AnyHandleRef::RangeLock(handle), Wanted::Parts(mode, parts)) => {
-                self.acquire_parts(&mut taken.more, handle, mode, parts, limit)
+            (AnyHandleRef::RangeLock(handle), Wanted::Part(part)) => handle.acquire_part_at(own, part, limit),
+            (AnyHandleRef::KeyedLock(handle), Wanted::Part(part)) => handle.acquire_part_at(own, part, limit),
+            (AnyHandleRef::RangeLock(handle), Wanted::Parts(parts)) => {
+                self.acquire_parts(&mut taken.more, handle, parts, limit)
             }
-            (AnyHandleRef::KeyedLock(handle), Wanted::Parts(mode, parts)) => {
-                self.acquire_parts(&mut taken.more, handle, mode, parts, limit)
+            (AnyHandleRef::KeyedLock(handle), Wanted::Parts(parts)) => {
+                self.acquire_parts(&mut taken.more, handle, parts, limit)
             }
             _ => Err(Error::InvalidArgument("a lock of this kind is not taken like this".into())),
         }

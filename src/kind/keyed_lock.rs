@@ -5,11 +5,12 @@ use super::{
     claimed::{ClaimedOptions, claimed_options, with_death_policy},
     guard::{Guard, GuardAs},
     handle::{BiasUse, Handle, LockKind},
+    part::{Granule, Part},
     participant::Participant,
-    parts::{GranuleKind, claim_of},
+    parts::GranuleKind,
 };
 use crate::attach::file_handle::FileHandle;
-use crate::layout::{DeathPolicy, Kind};
+use crate::layout::{DeathPolicy, KeyBeginning, Kind};
 use crate::registers::Claimed;
 use std::time::Duration;
 use turnlock_core::acquire::site::Limit;
@@ -87,17 +88,17 @@ impl KeyedLock {
     /// # Errors
     /// [`Error::Deadlock`] if this thread holds what conflicts with it; others as [`super::Mutex::lock`].
     pub fn read(&self, key: impl AsRef<[u8]>) -> Result<KeyGuard<'_>> {
-        self.0.lock_part(claim_of(Mode::Shared, extent_of_key(key)), Limit::Forever)
+        self.0.lock_part(Part::new(Mode::Shared, granule_of_key(key)), Limit::Forever)
     }
 
     /// Does what [`KeyedLock::read`] does if that needs no wait, else [`Error::WouldBlock`].
     pub fn try_read(&self, key: impl AsRef<[u8]>) -> Result<KeyGuard<'_>> {
-        self.0.lock_part(claim_of(Mode::Shared, extent_of_key(key)), Limit::Never)
+        self.0.lock_part(Part::new(Mode::Shared, granule_of_key(key)), Limit::Never)
     }
 
     /// Does what [`KeyedLock::read`] does, waiting for at most `limit`, then [`Error::TimedOut`].
     pub fn read_for(&self, key: impl AsRef<[u8]>, limit: Duration) -> Result<KeyGuard<'_>> {
-        self.0.lock_part(claim_of(Mode::Shared, extent_of_key(key)), Limit::For(limit))
+        self.0.lock_part(Part::new(Mode::Shared, granule_of_key(key)), Limit::For(limit))
     }
 
     /// Does what [`KeyedLock::read`] does, as `participant`, which holds one key at a time.
@@ -106,7 +107,7 @@ impl KeyedLock {
         participant: &'a Participant,
         key: impl AsRef<[u8]>,
     ) -> Result<KeyParticipantGuard<'a>> {
-        self.0.lock_part_as(participant, claim_of(Mode::Shared, extent_of_key(key)), Limit::Forever)
+        self.0.lock_part_as(participant, Part::new(Mode::Shared, granule_of_key(key)), Limit::Forever)
     }
 
     /// Does what [`KeyedLock::try_read`] does, as `participant`.
@@ -115,7 +116,7 @@ impl KeyedLock {
         participant: &'a Participant,
         key: impl AsRef<[u8]>,
     ) -> Result<KeyParticipantGuard<'a>> {
-        self.0.lock_part_as(participant, claim_of(Mode::Shared, extent_of_key(key)), Limit::Never)
+        self.0.lock_part_as(participant, Part::new(Mode::Shared, granule_of_key(key)), Limit::Never)
     }
 
     /// Does what [`KeyedLock::read_for`] does, as `participant`.
@@ -125,30 +126,30 @@ impl KeyedLock {
         key: impl AsRef<[u8]>,
         limit: Duration,
     ) -> Result<KeyParticipantGuard<'a>> {
-        self.0.lock_part_as(participant, claim_of(Mode::Shared, extent_of_key(key)), Limit::For(limit))
+        self.0.lock_part_as(participant, Part::new(Mode::Shared, granule_of_key(key)), Limit::For(limit))
     }
 
     /// Does what [`KeyedLock::read`] does, for several parts at once. They are taken in an order that all such calls share, so
     /// that these do not wait for each other in a circle. Parts that are named twice, or overlap, are taken once. If one of
     /// them cannot be had, none is held.
     pub fn read_all(&self, keys: impl IntoIterator<Item = impl AsRef<[u8]>>) -> Result<Vec<KeyGuard<'_>>> {
-        let extents = keys.into_iter().map(extent_of_key).collect();
-        self.0.lock_parts(Mode::Shared, keys_apart(extents))
+        let keys = keys.into_iter().map(granule_of_key).collect();
+        self.0.lock_parts(Mode::Shared, keys_apart(keys))
     }
 
     /// Takes a key exclusively, waiting without a limit. Errors as [`KeyedLock::read`].
     pub fn write(&self, key: impl AsRef<[u8]>) -> Result<KeyGuard<'_>> {
-        self.0.lock_part(claim_of(Mode::Exclusive, extent_of_key(key)), Limit::Forever)
+        self.0.lock_part(Part::new(Mode::Exclusive, granule_of_key(key)), Limit::Forever)
     }
 
     /// Does what [`KeyedLock::write`] does if that needs no wait, else [`Error::WouldBlock`].
     pub fn try_write(&self, key: impl AsRef<[u8]>) -> Result<KeyGuard<'_>> {
-        self.0.lock_part(claim_of(Mode::Exclusive, extent_of_key(key)), Limit::Never)
+        self.0.lock_part(Part::new(Mode::Exclusive, granule_of_key(key)), Limit::Never)
     }
 
     /// Does what [`KeyedLock::write`] does, waiting for at most `limit`, then [`Error::TimedOut`].
     pub fn write_for(&self, key: impl AsRef<[u8]>, limit: Duration) -> Result<KeyGuard<'_>> {
-        self.0.lock_part(claim_of(Mode::Exclusive, extent_of_key(key)), Limit::For(limit))
+        self.0.lock_part(Part::new(Mode::Exclusive, granule_of_key(key)), Limit::For(limit))
     }
 
     /// Does what [`KeyedLock::write`] does, as `participant`, which holds one key at a time.
@@ -157,7 +158,7 @@ impl KeyedLock {
         participant: &'a Participant,
         key: impl AsRef<[u8]>,
     ) -> Result<KeyParticipantGuard<'a>> {
-        self.0.lock_part_as(participant, claim_of(Mode::Exclusive, extent_of_key(key)), Limit::Forever)
+        self.0.lock_part_as(participant, Part::new(Mode::Exclusive, granule_of_key(key)), Limit::Forever)
     }
 
     /// Does what [`KeyedLock::try_write`] does, as `participant`.
@@ -166,7 +167,7 @@ impl KeyedLock {
         participant: &'a Participant,
         key: impl AsRef<[u8]>,
     ) -> Result<KeyParticipantGuard<'a>> {
-        self.0.lock_part_as(participant, claim_of(Mode::Exclusive, extent_of_key(key)), Limit::Never)
+        self.0.lock_part_as(participant, Part::new(Mode::Exclusive, granule_of_key(key)), Limit::Never)
     }
 
     /// Does what [`KeyedLock::write_for`] does, as `participant`.
@@ -176,15 +177,15 @@ impl KeyedLock {
         key: impl AsRef<[u8]>,
         limit: Duration,
     ) -> Result<KeyParticipantGuard<'a>> {
-        self.0.lock_part_as(participant, claim_of(Mode::Exclusive, extent_of_key(key)), Limit::For(limit))
+        self.0.lock_part_as(participant, Part::new(Mode::Exclusive, granule_of_key(key)), Limit::For(limit))
     }
 
     /// Does what [`KeyedLock::write`] does, for several parts at once. They are taken in an order that all such calls share, so
     /// that these do not wait for each other in a circle. Parts that are named twice, or overlap, are taken once. If one of
     /// them cannot be had, none is held.
     pub fn write_all(&self, keys: impl IntoIterator<Item = impl AsRef<[u8]>>) -> Result<Vec<KeyGuard<'_>>> {
-        let extents = keys.into_iter().map(extent_of_key).collect();
-        self.0.lock_parts(Mode::Exclusive, keys_apart(extents))
+        let keys = keys.into_iter().map(granule_of_key).collect();
+        self.0.lock_parts(Mode::Exclusive, keys_apart(keys))
     }
 
     /// Returns what a writer's death means for this lock.
@@ -224,19 +225,21 @@ impl KeyedLock {
     }
 }
 
-/// Returns the hash of a key (FNV-1a of 128 bits), which is a part of the file's format.
-pub(crate) fn extent_of_key(key: impl AsRef<[u8]>) -> Extent {
+/// Returns the granule of a key: by its hash (FNV-1a of 128 bits), which is a part of the file's format.
+pub(crate) fn granule_of_key(key: impl AsRef<[u8]>) -> Granule {
     const OFFSET: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
     const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
-    let hash = key.as_ref().iter().fold(OFFSET, |hash, byte| (hash ^ u128::from(*byte)).wrapping_mul(PRIME));
-    Extent { first: (hash >> 64) as u64, last: hash as u64 }
+    let key = key.as_ref();
+    let hash = key.iter().fold(OFFSET, |hash, byte| (hash ^ u128::from(*byte)).wrapping_mul(PRIME));
+    let extent = Extent { first: (hash >> 64) as u64, last: hash as u64 };
+    Granule { extent, key: KeyBeginning::of(key) }
 }
 
 /// Returns each key once.
-pub(crate) fn keys_apart(mut extents: Vec<Extent>) -> Vec<Extent> {
-    extents.sort_unstable_by_key(|extent| (extent.first, extent.last));
-    extents.dedup();
-    extents
+pub(crate) fn keys_apart(mut keys: Vec<Granule>) -> Vec<Granule> {
+    keys.sort_unstable_by_key(|key| (key.extent.first, key.extent.last));
+    keys.dedup_by_key(|key| key.extent);
+    keys
 }
 
 #[cfg(test)]
@@ -247,7 +250,7 @@ mod tests {
     #[test]
     fn keys_are_hashed_as_published() {
         let hash = |key: &str| {
-            let Extent { first, last } = extent_of_key(key);
+            let Extent { first, last } = granule_of_key(key).extent;
             u128::from(first) << 64 | u128::from(last)
         };
         assert_eq!(hash(""), 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d);

@@ -20,6 +20,7 @@ mod keyed_lock;
 mod maintenance;
 mod mutex;
 mod owned;
+mod part;
 mod participant;
 mod parts;
 mod permits;
@@ -61,14 +62,17 @@ pub use crate::layout::DeathPolicy;
 
 #[cfg(feature = "capi")]
 pub(crate) use any_handle::{AnyHandleRef, of_any};
+#[cfg(feature = "capi")]
+pub(crate) use claimed::with_room;
 pub(crate) use directory::{Named, names_of};
 pub(crate) use handle::{Handle, LockKind};
 #[cfg(feature = "capi")]
 pub(crate) use hold::{Hold, Wanted};
-pub(crate) use keyed_lock::extent_of_key;
+pub(crate) use keyed_lock::granule_of_key;
 #[cfg(feature = "capi")]
 pub(crate) use keyed_lock::keys_apart;
-pub(crate) use parts::claim_of;
+#[cfg(feature = "capi")]
+pub(crate) use part::{Granule, Part};
 pub(crate) use range_lock::extent_of;
 #[cfg(feature = "capi")]
 pub(crate) use range_lock::ranges_apart;

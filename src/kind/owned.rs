@@ -3,10 +3,10 @@
 use super::{
     acquired::{Acquired, PreviousOwner},
     handle::{Handle, LockKind},
-    keyed_lock::{KeyedKind, KeyedLock, extent_of_key},
+    keyed_lock::{KeyedKind, KeyedLock, granule_of_key},
     mutex::{Mutex, MutexKind},
+    part::{Granule, Part},
     participant::{Participant, ParticipantOptions},
-    parts::claim_of,
     range_lock::{RangeKind, RangeLock, extent_of},
     rwlock::{RwLock, RwLockKind},
     semaphore::{Semaphore, SemaphoreKind},
@@ -228,8 +228,8 @@ impl Semaphore {
 
 impl RangeLock {
     fn owned(&self, mode: Mode, extent: Extent, limit: Limit) -> Result<OwnedRangeGuard> {
-        let claim = claim_of(mode, extent);
-        OwnedGuard::take(&self.0, |participant| self.0.acquire_as(participant, claim, limit))
+        let part = Part::new(mode, extent);
+        OwnedGuard::take(&self.0, |participant| self.0.acquire_part_as(participant, part, limit))
     }
 
     /// Takes a range shared, for a guard that can be stored and sent. Errors as [`RangeLock::read`] and [`Mutex::lock_owned`].
@@ -272,34 +272,34 @@ impl RangeLock {
 }
 
 impl KeyedLock {
-    fn owned(&self, mode: Mode, extent: Extent, limit: Limit) -> Result<OwnedKeyGuard> {
-        let claim = claim_of(mode, extent);
-        OwnedGuard::take(&self.0, |participant| self.0.acquire_as(participant, claim, limit))
+    fn owned(&self, mode: Mode, key: Granule, limit: Limit) -> Result<OwnedKeyGuard> {
+        let part = Part::new(mode, key);
+        OwnedGuard::take(&self.0, |participant| self.0.acquire_part_as(participant, part, limit))
     }
 
     /// Takes a key shared, for a guard that can be stored and sent. Errors as [`KeyedLock::read`] and [`Mutex::lock_owned`].
     pub fn lock_shared_owned(&self, key: impl AsRef<[u8]>) -> Result<OwnedKeyGuard> {
-        self.owned(Mode::Shared, extent_of_key(key.as_ref()), Limit::Forever)
+        self.owned(Mode::Shared, granule_of_key(key.as_ref()), Limit::Forever)
     }
 
     /// Does what [`KeyedLock::lock_shared_owned`] does if that needs no wait, else [`Error::WouldBlock`].
     pub fn try_lock_shared_owned(&self, key: impl AsRef<[u8]>) -> Result<OwnedKeyGuard> {
-        self.owned(Mode::Shared, extent_of_key(key.as_ref()), Limit::Never)
+        self.owned(Mode::Shared, granule_of_key(key.as_ref()), Limit::Never)
     }
 
     /// Does what [`KeyedLock::lock_shared_owned`] does, waiting for at most `limit`; then [`Error::TimedOut`].
     pub fn try_lock_shared_owned_for(&self, key: impl AsRef<[u8]>, limit: Duration) -> Result<OwnedKeyGuard> {
-        self.owned(Mode::Shared, extent_of_key(key.as_ref()), Limit::For(limit))
+        self.owned(Mode::Shared, granule_of_key(key.as_ref()), Limit::For(limit))
     }
 
     /// Takes a key exclusively, for a guard that can be stored and sent. Errors as [`KeyedLock::write`] and [`Mutex::lock_owned`].
     pub fn lock_exclusive_owned(&self, key: impl AsRef<[u8]>) -> Result<OwnedKeyGuard> {
-        self.owned(Mode::Exclusive, extent_of_key(key.as_ref()), Limit::Forever)
+        self.owned(Mode::Exclusive, granule_of_key(key.as_ref()), Limit::Forever)
     }
 
     /// Does what [`KeyedLock::lock_exclusive_owned`] does if that needs no wait, else [`Error::WouldBlock`].
     pub fn try_lock_exclusive_owned(&self, key: impl AsRef<[u8]>) -> Result<OwnedKeyGuard> {
-        self.owned(Mode::Exclusive, extent_of_key(key.as_ref()), Limit::Never)
+        self.owned(Mode::Exclusive, granule_of_key(key.as_ref()), Limit::Never)
     }
 
     /// Does what [`KeyedLock::lock_exclusive_owned`] does, waiting for at most `limit`; then [`Error::TimedOut`].
@@ -308,6 +308,6 @@ impl KeyedLock {
         key: impl AsRef<[u8]>,
         limit: Duration,
     ) -> Result<OwnedKeyGuard> {
-        self.owned(Mode::Exclusive, extent_of_key(key.as_ref()), Limit::For(limit))
+        self.owned(Mode::Exclusive, granule_of_key(key.as_ref()), Limit::For(limit))
     }
 }

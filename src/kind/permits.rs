@@ -2,6 +2,7 @@
 
 use super::{
     acquired::Acquired,
+    claimed::acquire_beside,
     directory,
     handle::Handle,
     participant::Participant,
@@ -63,7 +64,8 @@ impl Handle<SemaphoreKind> {
         if own + u64::from(weight) > u64::from(permits) {
             return Err(if limit == Limit::Never && !under_way { limit.passed() } else { Error::Deadlock });
         }
-        self.acquire_beside(under_way, Claim { weight, ..Claim::whole(Mode::Shared) }, limit)
+        let claim = Claim { weight, ..Claim::whole(Mode::Shared) };
+        acquire_beside(under_way, limit, |limit| self.acquire(claim, limit))
     }
 
     /// Does what [`Handle::acquire_permits`] does, as `participant`.

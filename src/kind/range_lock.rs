@@ -5,8 +5,9 @@ use super::{
     claimed::{ClaimedOptions, claimed_options, with_death_policy},
     guard::{Guard, GuardAs},
     handle::{BiasUse, Handle, LockKind},
+    part::Part,
     participant::Participant,
-    parts::{GranuleKind, claim_of},
+    parts::GranuleKind,
 };
 use crate::attach::file_handle::FileHandle;
 use crate::layout::{DeathPolicy, Kind};
@@ -95,17 +96,17 @@ impl RangeLock {
     /// [`Error::EmptyRange`]; [`Error::Deadlock`] if this thread holds what conflicts with it; others as
     /// [`super::Mutex::lock`].
     pub fn read(&self, range: impl RangeBounds<u64>) -> Result<RangeGuard<'_>> {
-        self.0.lock_part(claim_of(Mode::Shared, extent_of(range)?), Limit::Forever)
+        self.0.lock_part(Part::new(Mode::Shared, extent_of(range)?), Limit::Forever)
     }
 
     /// Does what [`RangeLock::read`] does if that needs no wait, else [`Error::WouldBlock`].
     pub fn try_read(&self, range: impl RangeBounds<u64>) -> Result<RangeGuard<'_>> {
-        self.0.lock_part(claim_of(Mode::Shared, extent_of(range)?), Limit::Never)
+        self.0.lock_part(Part::new(Mode::Shared, extent_of(range)?), Limit::Never)
     }
 
     /// Does what [`RangeLock::read`] does, waiting for at most `limit`, then [`Error::TimedOut`].
     pub fn read_for(&self, range: impl RangeBounds<u64>, limit: Duration) -> Result<RangeGuard<'_>> {
-        self.0.lock_part(claim_of(Mode::Shared, extent_of(range)?), Limit::For(limit))
+        self.0.lock_part(Part::new(Mode::Shared, extent_of(range)?), Limit::For(limit))
     }
 
     /// Does what [`RangeLock::read`] does, as `participant`, which holds one range at a time.
@@ -114,7 +115,7 @@ impl RangeLock {
         participant: &'a Participant,
         range: impl RangeBounds<u64>,
     ) -> Result<RangeParticipantGuard<'a>> {
-        self.0.lock_part_as(participant, claim_of(Mode::Shared, extent_of(range)?), Limit::Forever)
+        self.0.lock_part_as(participant, Part::new(Mode::Shared, extent_of(range)?), Limit::Forever)
     }
 
     /// Does what [`RangeLock::try_read`] does, as `participant`.
@@ -123,7 +124,7 @@ impl RangeLock {
         participant: &'a Participant,
         range: impl RangeBounds<u64>,
     ) -> Result<RangeParticipantGuard<'a>> {
-        self.0.lock_part_as(participant, claim_of(Mode::Shared, extent_of(range)?), Limit::Never)
+        self.0.lock_part_as(participant, Part::new(Mode::Shared, extent_of(range)?), Limit::Never)
     }
 
     /// Does what [`RangeLock::read_for`] does, as `participant`.
@@ -133,7 +134,7 @@ impl RangeLock {
         range: impl RangeBounds<u64>,
         limit: Duration,
     ) -> Result<RangeParticipantGuard<'a>> {
-        self.0.lock_part_as(participant, claim_of(Mode::Shared, extent_of(range)?), Limit::For(limit))
+        self.0.lock_part_as(participant, Part::new(Mode::Shared, extent_of(range)?), Limit::For(limit))
     }
 
     /// Does what [`RangeLock::read`] does, for several parts at once. They are taken in an order that all such calls share, so
@@ -149,17 +150,17 @@ impl RangeLock {
 
     /// Takes a range exclusively, waiting without a limit. Errors as [`RangeLock::read`].
     pub fn write(&self, range: impl RangeBounds<u64>) -> Result<RangeGuard<'_>> {
-        self.0.lock_part(claim_of(Mode::Exclusive, extent_of(range)?), Limit::Forever)
+        self.0.lock_part(Part::new(Mode::Exclusive, extent_of(range)?), Limit::Forever)
     }
 
     /// Does what [`RangeLock::write`] does if that needs no wait, else [`Error::WouldBlock`].
     pub fn try_write(&self, range: impl RangeBounds<u64>) -> Result<RangeGuard<'_>> {
-        self.0.lock_part(claim_of(Mode::Exclusive, extent_of(range)?), Limit::Never)
+        self.0.lock_part(Part::new(Mode::Exclusive, extent_of(range)?), Limit::Never)
     }
 
     /// Does what [`RangeLock::write`] does, waiting for at most `limit`, then [`Error::TimedOut`].
     pub fn write_for(&self, range: impl RangeBounds<u64>, limit: Duration) -> Result<RangeGuard<'_>> {
-        self.0.lock_part(claim_of(Mode::Exclusive, extent_of(range)?), Limit::For(limit))
+        self.0.lock_part(Part::new(Mode::Exclusive, extent_of(range)?), Limit::For(limit))
     }
 
     /// Does what [`RangeLock::write`] does, as `participant`, which holds one range at a time.
@@ -168,7 +169,7 @@ impl RangeLock {
         participant: &'a Participant,
         range: impl RangeBounds<u64>,
     ) -> Result<RangeParticipantGuard<'a>> {
-        self.0.lock_part_as(participant, claim_of(Mode::Exclusive, extent_of(range)?), Limit::Forever)
+        self.0.lock_part_as(participant, Part::new(Mode::Exclusive, extent_of(range)?), Limit::Forever)
     }
 
     /// Does what [`RangeLock::try_write`] does, as `participant`.
@@ -177,7 +178,7 @@ impl RangeLock {
         participant: &'a Participant,
         range: impl RangeBounds<u64>,
     ) -> Result<RangeParticipantGuard<'a>> {
-        self.0.lock_part_as(participant, claim_of(Mode::Exclusive, extent_of(range)?), Limit::Never)
+        self.0.lock_part_as(participant, Part::new(Mode::Exclusive, extent_of(range)?), Limit::Never)
     }
 
     /// Does what [`RangeLock::write_for`] does, as `participant`.
@@ -187,7 +188,7 @@ impl RangeLock {
         range: impl RangeBounds<u64>,
         limit: Duration,
     ) -> Result<RangeParticipantGuard<'a>> {
-        self.0.lock_part_as(participant, claim_of(Mode::Exclusive, extent_of(range)?), Limit::For(limit))
+        self.0.lock_part_as(participant, Part::new(Mode::Exclusive, extent_of(range)?), Limit::For(limit))
     }
 
     /// Does what [`RangeLock::write`] does, for several parts at once. They are taken in an order that all such calls share, so

@@ -7,6 +7,7 @@ mod directory;
 mod geometry;
 mod growth;
 mod header;
+mod key;
 mod kinds;
 mod lock;
 mod mail;
@@ -18,6 +19,7 @@ mod view;
 pub use directory::{DirectoryEntry, MAX_NAME_BYTES, names_a_lock};
 pub use geometry::{Geometry, MAX_LOCKS, MAX_PARTICIPANTS};
 pub use header::{Fences, HeaderFault, HeaderPrefix, LiveHeader, PREFIX_BYTES};
+pub use key::{KeyBeginning, KeyRecord};
 pub use kinds::{Algorithm, DeathPolicy, Kind};
 pub use lock::{Cell, ClaimCell, LockWords, PreviousOwner, RingCell};
 pub use mail::{ENTRY_WORDS, MAX_MAIL_PARTICIPANTS, MailView};
@@ -100,7 +102,7 @@ mod tests {
         );
         compare(
             "Slot",
-            offsets!(SlotRecord: state liveness_lock generation pid tid pid_namespace attached_realtime_ns cannot_probe bell asleep label program),
+            offsets!(SlotRecord: state liveness_lock generation pid tid pid_namespace attached_realtime_ns cannot_probe bell asleep label program key),
         );
         compare(
             "Lock words",

@@ -1,6 +1,6 @@
 //! The slot table: the participants. For people to read; liveness is the slot's byte lock and nothing here.
 
-use super::Text;
+use super::{KeyRecord, Text};
 use std::mem::{offset_of, size_of};
 use turnlock_core::sync::{AtomicU32, AtomicU64};
 
@@ -33,7 +33,8 @@ pub struct SlotRecord {
     pub label: Text<8>,
     /// The name of its program.
     pub program: Text<8>,
-    reserved_end: [AtomicU64; 8],
+    /// The key of a keyed lock that the participant asked for last, for observers.
+    pub key: KeyRecord,
 }
 
 /// The values of [`SlotRecord::state`]. A hint for a quick choice of slot; the byte lock decides.
@@ -67,4 +68,5 @@ const _: () = {
     assert!(offset_of!(SlotRecord, bell) == 48);
     assert!(offset_of!(SlotRecord, label) == 64);
     assert!(offset_of!(SlotRecord, program) == 128);
+    assert!(offset_of!(SlotRecord, key) == 192);
 };

@@ -57,7 +57,7 @@ mod tests {
     fn a_process_with_a_byte_lock_by_a_descriptor_is_found() {
         let file = tempfile::tempfile().unwrap();
         let named = identity::of(&file, Path::new("a file")).unwrap();
-        assert_eq!(holders_of(named, 7), []);
+        assert!(holders_of(named, 7).is_empty());
         assert!(byte_lock::try_lock(&file, 5..8).unwrap());
         assert_eq!(holders_of(named, 7), [std::process::id()]);
         // Each tmpfs has inode numbers of its own, from the first on.

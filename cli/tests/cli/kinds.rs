@@ -140,11 +140,17 @@ fn keys_are_locked_apart() {
     let hash =
         fixture.status()["locks"][0]["holders"][0]["claim"]["part"]["key"].as_str().unwrap().to_owned();
     assert_eq!(hash, "a68d621eea8b5822836dbc7977a7585b", "FNV-1a of 128 bits");
+    assert_eq!(fixture.status()["locks"][0]["holders"][0]["claim"]["key_beginning"], "ada");
     assert!(
-        fixture.status_text().contains("): 1 inside\n  - held (key a68d621e…) for "),
+        fixture.status_text().contains("): 1 inside\n  - held (key \"ada\", a68d621e…) for "),
         "{}",
         fixture.status_text()
     );
+    let long = "x".repeat(60);
+    let (mut other, _output) = fixture.hold(&["--key", &format!("\u{1b}[31m{long}")], STAY);
+    let shown = fixture.status_text();
+    assert!(shown.contains(r#"(key "\u{1b}[31mxxxxxxxxxxxxxxx…", "#), "{shown}");
+    kill_both(&mut other);
     kill_both(&mut ada);
     let told = |key: &str| text(&fixture.run(&["--key", key], &TOLD));
     assert_eq!((told("grace"), told("ada"), told("ada")), ("0\n".into(), "1\n".into(), "0\n".into()));

@@ -2,6 +2,7 @@
 
 use super::*;
 use std::sync::mpsc;
+use turnlock_core::algorithm::claim::Mode;
 
 struct Scene {
     _folder: tempfile::TempDir,
