@@ -2139,6 +2139,12 @@ typedef struct turnlock_request {
 #define TURNLOCK_HOLD_RELEASE_ON_CLOSE 4
 
 /**
+ * `turnlock_hold_options.flags`: `slot` says which slot of the file it takes: its place on a ring. With a slot chosen for each
+ * member, the order of a ring does not depend on which of them starts first. TURNLOCK_ERROR_IN_USE if it is taken.
+ */
+#define TURNLOCK_HOLD_AT_SLOT 8
+
+/**
  * A hold: what an acquisition belongs to that is not the calling thread's. Any thread may acquire by it, release it, ask for its
  * fencing token: for work that moves between threads (goroutines, promises, tasks), and for what is released elsewhere than it
  * was acquired. It has one acquisition at a time, of one lock: what that lock gives at once, several ranges or keys too.
@@ -2167,16 +2173,16 @@ typedef struct turnlock_hold_options {
    */
   uint32_t flags;
   /**
-   * 0.
+   * With TURNLOCK_HOLD_AT_SLOT the slot, from 0; else 0.
    */
-  uint32_t reserved;
+  uint32_t slot;
 } turnlock_hold_options;
 
 /**
  * Opens a hold in the file, and puts its handle into `hold`. `options` may be NULL.
  *
- * TURNLOCK_ERROR_PARTICIPANTS_FULL if there is no slot; `turnlock_last_error_message` names the programs that have
- * them. _INVALID_ARGUMENT, _CLOSED, _REPLACED, _DAMAGED, _FILESYSTEM, _PERMISSION, _NO_MEMORY.
+ * TURNLOCK_ERROR_PARTICIPANTS_FULL if there is no slot, _IN_USE if the one that is chosen is taken;
+ * `turnlock_last_error_message` names the programs that have them. _INVALID_ARGUMENT, _CLOSED, _REPLACED, _DAMAGED, _FILESYSTEM, _PERMISSION, _NO_MEMORY.
  *
  * The caller promises:
  * `file` is a file handle, `options` NULL or a struct whose `size` is right, `hold` NULL or writable.

@@ -25,9 +25,20 @@ const LOOKS_FOR_A_SLOT: u32 = 300;
 const LOOKS_FOR_A_DEAD_ONE: u32 = 3;
 const BETWEEN_THEM: Duration = Duration::from_millis(1);
 
-/// Takes the byte lock of a free or dead slot. What a dead participant left in it is still there.
-pub fn claim(file: &Reopen, view: View, kind: LivenessLockKind, inherited: bool) -> Result<LivenessLock> {
-    let (all, known) = (0..view.slots().len(), view.slots_bound());
+/// Takes the byte lock of a free or dead slot, of `chosen` if one is chosen. What a dead participant left in it is still there.
+pub fn claim(
+    file: &Reopen,
+    view: View,
+    kind: LivenessLockKind,
+    inherited: bool,
+    chosen: Option<usize>,
+) -> Result<LivenessLock> {
+    let all = match chosen {
+        Some(slot) if slot < view.slots().len() => slot..slot + 1,
+        Some(slot) => return Err(no_such_slot(file, view, slot)),
+        None => 0..view.slots().len(),
+    };
+    let known = view.slots_bound();
     let is_free =
         |slot: &usize| *slot >= known || view.slots()[*slot].state.load(Acquire) == SlotState::Free as u32;
     let candidates = all.clone().filter(is_free).chain(all.clone().filter(|slot| !is_free(slot)));
@@ -40,7 +51,30 @@ pub fn claim(file: &Reopen, view: View, kind: LivenessLockKind, inherited: bool)
         }
         std::thread::sleep(BETWEEN_THEM);
     }
-    Err(full(file, view, holders(view)))
+    Err(match chosen {
+        Some(slot) => taken(file, view, slot),
+        None => full(file, view, holders(view)),
+    })
+}
+
+fn no_such_slot(file: &Reopen, view: View, slot: usize) -> Error {
+    Error::InvalidArgument(format!(
+        "{}: it has no slot {slot}; its slots are 0 to {}",
+        file.path().display(),
+        view.slots().len() - 1
+    ))
+}
+
+fn taken(file: &Reopen, view: View, slot: usize) -> Error {
+    let record = &view.slots()[slot];
+    // Its record may not be allocated yet. Between two participants it says nothing.
+    let by = if slot < view.slots_bound() && record.state.load(Acquire) == SlotState::InUse as u32 {
+        format!("process {} ({})", record.pid.load(Relaxed), record.label.get())
+    } else {
+        "another participant".into()
+    };
+    let why = format!("slot {slot} is taken by {by}; take another slot, or wait until it is free");
+    Error::InUse { path: file.path(), why }
 }
 
 fn full(file: &Reopen, view: View, holders: String) -> Error {

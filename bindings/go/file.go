@@ -198,15 +198,22 @@ func (file *File) closeHandle() error {
 	return err
 }
 
-// openHold opens a hold in the file, by one of the slots that the library keeps of it, unless it is to have a label.
-func openHold(file *C.turnlock_file, label string, hold **C.turnlock_hold) C.int32_t {
-	if label == "" {
+// openHold opens a hold in the file, by one of the slots that the library keeps of it, unless it is to have a label or a slot of
+// its choice.
+func openHold(file *C.turnlock_file, label string, slot *uint32, hold **C.turnlock_hold) C.int32_t {
+	if label == "" && slot == nil {
 		return C.turnlock_hold_open(file, nil, hold)
 	}
 	options := (*C.turnlock_hold_options)(C.calloc(1, C.sizeof_turnlock_hold_options))
 	defer C.free(unsafe.Pointer(options))
 	options.size = C.sizeof_turnlock_hold_options
-	options.label = C.CString(label)
-	defer C.free(unsafe.Pointer(options.label))
+	if label != "" {
+		options.label = C.CString(label)
+		defer C.free(unsafe.Pointer(options.label))
+	}
+	if slot != nil {
+		options.flags = C.TURNLOCK_HOLD_AT_SLOT
+		options.slot = C.uint32_t(*slot)
+	}
 	return C.turnlock_hold_open(file, options, hold)
 }

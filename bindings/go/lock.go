@@ -62,6 +62,8 @@ type LockOptions struct {
 type base struct {
 	file  *File
 	label string
+	// slot is which slot the object's hold takes; nil: a free one.
+	slot *uint32
 	// handle is nil while nothing is open.
 	handle      *C.turnlock_lock
 	closeHandle func() C.int32_t
@@ -216,7 +218,7 @@ func (l *base) hold() (hold *C.turnlock_hold, err error) {
 	if l.own != nil {
 		return l.own, nil
 	}
-	err = l.file.kept(func(file *C.turnlock_file) C.int32_t { return openHold(file, l.label, &hold) })
+	err = l.file.kept(func(file *C.turnlock_file) C.int32_t { return openHold(file, l.label, l.slot, &hold) })
 	return hold, err
 }
 

@@ -25,6 +25,9 @@ type RingOptions struct {
 	Step uint32
 	// Member: after its first turn the object stays a member of the ring, and the ring waits for it, until Leave.
 	Member bool
+	// Slot is the object's place on the ring: which of the file's slots its hold takes, from 0; nil: a free one. With a place for
+	// each program, the order of turns does not depend on which of them starts first. ErrInUse if it is taken.
+	Slot *uint32
 }
 
 // TurnRing is a lock whose turn goes round: a holder gets it again only after every other participant that wants it. It
@@ -59,6 +62,7 @@ func (file *File) TurnRing(name string, options *RingOptions) (*TurnRing, error)
 		return nil, err
 	}
 	ring := &TurnRing{}
+	ring.slot = options.Slot
 	err = ring.open(file, unsafe.Pointer(handle), options.Label, func() C.int32_t { return C.turnlock_ring_close(handle) })
 	if err != nil {
 		return nil, err

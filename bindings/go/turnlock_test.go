@@ -357,6 +357,28 @@ func TestARingIsStoodInAndLeft(t *testing.T) {
 	}
 }
 
+func TestASlotIsAPlaceOnTheRing(t *testing.T) {
+	file, _ := newFile(t)
+	slot := uint32(5)
+	options := &turnlock.RingOptions{Member: true, Slot: &slot}
+	ring, err := file.TurnRing("ring", options)
+	must(err)
+	ring.Lock()
+	ring.Unlock()
+	waiters, err := ring.Waiters()
+	must(err)
+	if len(waiters) != 1 || waiters[0].Slot != slot {
+		t.Fatalf("%+v", waiters)
+	}
+	if _, err := file.TurnRing("ring", options); !errors.Is(err, turnlock.ErrInUse) {
+		t.Fatal(err)
+	}
+	none := uint32(100000)
+	if _, err := file.TurnRing("ring", &turnlock.RingOptions{Slot: &none}); !errors.Is(err, turnlock.ErrInvalidArgument) {
+		t.Fatal(err)
+	}
+}
+
 func TestAFileByItsDescriptor(t *testing.T) {
 	file, path := newFile(t)
 	mutex := opened(file, "mutex")

@@ -135,6 +135,9 @@ impl Acquisition<'_> {
         // Compares the path with the open file: so what the path names before and after is that file.
         let mut participant = file.participant_options();
         (self.participant)(&mut participant);
+        if let Some(slot) = self.asked.slot {
+            participant.slot(slot);
+        }
         let participant = participant.open()?;
         let identity = identity(&path).filter(|after| before == Some(*after));
         let identity = identity.ok_or_else(|| Error::Replaced { path: self.file.to_owned() })?;

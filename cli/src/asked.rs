@@ -48,6 +48,10 @@ pub struct Asked {
     /// is exact; else it is passed over then, and asks again when it goes on
     #[arg(long)]
     member: bool,
+    /// In a ring: which place to take, one of the file's participant slots, from 0. With a place for each program, the order of
+    /// turns does not depend on which of them starts first. If the slot is taken, that is an error, whatever the time limit
+    #[arg(long, value_name = "N")]
+    pub slot: Option<usize>,
     /// Of a mutex, a rwlock or a semaphore: how long waiters let others pass before they queue for good, in
     /// seconds; 0 is strict first come first served. A lock keeps what it was created with, and one that exists with another
     /// patience is refused. If not said, whatever it has, and one millisecond if it is created now
@@ -103,6 +107,7 @@ impl Asked {
             algorithm: None,
             step: None,
             member: false,
+            slot: None,
             patience: None,
             on_death: None,
             label: None,
@@ -125,6 +130,9 @@ impl Asked {
         }
         if self.member && !is_ring {
             return Err("--member is for rings: say --turn too, or which ring by --algorithm".into());
+        }
+        if self.slot.is_some() && !is_ring {
+            return Err("--slot is for rings: say --turn too, or which ring by --algorithm".into());
         }
         Ok(())
     }

@@ -160,6 +160,8 @@ pub struct AttachOptions {
     pub release_on_close: bool,
     /// For the calling thread alone.
     pub of_thread: bool,
+    /// Which slot; `None`: a free one.
+    pub slot: Option<usize>,
 }
 
 impl Attachment {
@@ -180,7 +182,7 @@ impl Attachment {
         let local = zeroed::zeroed_words(2 * (file.geometry().locks() as usize + 1))?;
         let sections = zeroed::zeroed_words(file.geometry().locks() as usize + 1)?;
         let mut fast_path = WipeOnFork::new(FastPathCache::NONE)?;
-        let liveness_lock = claim(file, kind, options.inherited)?;
+        let liveness_lock = claim(file, kind, options)?;
         let slot = liveness_lock.slot();
         let is_of_a_dead_one = file.view().slots()[slot].state.load(Acquire) != SlotState::Free as u32;
         recovery::recover(file.view(), slot);
@@ -362,9 +364,9 @@ impl Attachment {
 }
 
 /// Takes a slot's byte lock, and takes part.
-fn claim(file: &Arc<OpenFile>, kind: LivenessLockKind, inherited: bool) -> Result<LivenessLock> {
+fn claim(file: &Arc<OpenFile>, kind: LivenessLockKind, options: &AttachOptions) -> Result<LivenessLock> {
     let claim = || {
-        let liveness_lock = slots::claim(file.reopen(), file.view(), kind, inherited)?;
+        let liveness_lock = slots::claim(file.reopen(), file.view(), kind, options.inherited, options.slot)?;
         trace::at(Step::Attach);
         match file.allocation().allocate_slot(liveness_lock.slot()).and_then(|()| file.join_process()) {
             Ok(()) => Ok(liveness_lock),

@@ -64,10 +64,11 @@ pub fn keep(attachment: Arc<Attachment>) {
     drop(attachment);
 }
 
-/// Attaches one as these options say. Where all slots are taken, those that are kept here make room for it.
+/// Attaches one as these options say. Where all slots are taken, or the one that is chosen, those that are kept here make room
+/// for it.
 pub fn attach(file: &Arc<OpenFile>, options: &AttachOptions) -> Result<Attachment> {
     match Attachment::attach(file, options) {
-        Err(Error::ParticipantsFull { .. }) => {
+        Err(Error::ParticipantsFull { .. } | Error::InUse { .. }) => {
             give_up(file);
             Attachment::attach(file, options)
         }

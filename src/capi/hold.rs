@@ -38,6 +38,10 @@ pub const TURNLOCK_HOLD_BY_DESCRIPTOR: u32 = 2;
 /// TURNLOCK_HOLD_BY_DESCRIPTOR.
 pub const TURNLOCK_HOLD_RELEASE_ON_CLOSE: u32 = 4;
 
+/// `turnlock_hold_options.flags`: `slot` says which slot of the file it takes: its place on a ring. With a slot chosen for each
+/// member, the order of a ring does not depend on which of them starts first. TURNLOCK_ERROR_IN_USE if it is taken.
+pub const TURNLOCK_HOLD_AT_SLOT: u32 = 8;
+
 /// How to open a hold. Set `size` to `sizeof(struct turnlock_hold_options)` and everything else that you do not care about to 0.
 /// All 0 is as no options: its slots come from those that the open file keeps, and go back to them.
 #[allow(non_camel_case_types)]
@@ -51,8 +55,8 @@ pub struct turnlock_hold_options {
     pub label: *const c_char,
     /// TURNLOCK_HOLD_... or'ed together.
     pub flags: u32,
-    /// 0.
-    pub reserved: u32,
+    /// With TURNLOCK_HOLD_AT_SLOT the slot, from 0; else 0.
+    pub slot: u32,
 }
 
 impl Marked for Hold {
@@ -101,8 +105,8 @@ pub(super) unsafe fn act(hold: *const turnlock_hold, act: impl FnOnce(&Hold) -> 
 
 /// Opens a hold in the file, and puts its handle into `hold`. `options` may be NULL.
 ///
-/// TURNLOCK_ERROR_PARTICIPANTS_FULL if there is no slot; `turnlock_last_error_message` names the programs that have
-/// them. _INVALID_ARGUMENT, _CLOSED, _REPLACED, _DAMAGED, _FILESYSTEM, _PERMISSION, _NO_MEMORY.
+/// TURNLOCK_ERROR_PARTICIPANTS_FULL if there is no slot, _IN_USE if the one that is chosen is taken;
+/// `turnlock_last_error_message` names the programs that have them. _INVALID_ARGUMENT, _CLOSED, _REPLACED, _DAMAGED, _FILESYSTEM, _PERMISSION, _NO_MEMORY.
 ///
 /// # Safety
 /// `file` is a file handle, `options` NULL or a struct whose `size` is right, `hold` NULL or writable.
@@ -116,18 +120,22 @@ pub unsafe extern "C" fn turnlock_hold_open(
         // SAFETY: the caller's promise.
         let opened = unsafe { lock_file(file) }?;
         // SAFETY: the caller's promise.
-        let given = unsafe { self::options(options, offset_of!(turnlock_hold_options, reserved) + 4) }?;
-        const FLAGS: u32 =
-            TURNLOCK_HOLD_INHERIT_TO_CHILDREN | TURNLOCK_HOLD_BY_DESCRIPTOR | TURNLOCK_HOLD_RELEASE_ON_CLOSE;
+        let given = unsafe { self::options(options, offset_of!(turnlock_hold_options, slot) + 4) }?;
+        const FLAGS: u32 = TURNLOCK_HOLD_INHERIT_TO_CHILDREN
+            | TURNLOCK_HOLD_BY_DESCRIPTOR
+            | TURNLOCK_HOLD_RELEASE_ON_CLOSE
+            | TURNLOCK_HOLD_AT_SLOT;
         if given.flags & !FLAGS != 0 {
             return Err(invalid(
                 "a flag is set that this version of turnlock does not know: use a newer one",
             ));
         }
-        if given.reserved != 0 {
-            return Err(invalid("the reserved member of the options struct is not 0"));
+        let at_slot = given.flags & TURNLOCK_HOLD_AT_SLOT != 0;
+        if given.slot != 0 && !at_slot {
+            return Err(invalid("a slot is given without TURNLOCK_HOLD_AT_SLOT"));
         }
         let mut wanted = AttachOptions {
+            slot: at_slot.then_some(given.slot as usize),
             inherited: given.flags & TURNLOCK_HOLD_INHERIT_TO_CHILDREN != 0,
             descriptor: given.flags & TURNLOCK_HOLD_BY_DESCRIPTOR != 0,
             release_on_close: given.flags & TURNLOCK_HOLD_RELEASE_ON_CLOSE != 0,

@@ -107,10 +107,18 @@ impl<'a> ParticipantOptions<'a> {
         self
     }
 
+    /// Chooses its slot, from 0; a free one by default. The slot is its place on a ring: with a slot chosen for each member, the
+    /// order of a ring does not depend on which of them starts first.
+    pub fn slot(&mut self, slot: usize) -> &mut Self {
+        self.options.slot = Some(slot);
+        self
+    }
+
     /// Attaches the participant: takes a slot.
     ///
     /// # Errors
-    /// [`crate::Error::ParticipantsFull`], [`crate::Error::Replaced`], [`crate::Error::Damaged`],
+    /// [`crate::Error::ParticipantsFull`]; [`crate::Error::InUse`] if the slot that was chosen is taken,
+    /// [`crate::Error::InvalidArgument`] if the file has none of that number; [`crate::Error::Replaced`], [`crate::Error::Damaged`],
     /// [`crate::Error::FileSystem`], [`crate::Error::Permission`] if the file cannot be opened any more.
     pub fn open(&self) -> Result<Participant> {
         Ok(Participant { attachment: Arc::new(idle::attach(self.file, &self.options)?) })

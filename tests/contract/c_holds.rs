@@ -694,7 +694,7 @@ pub fn what_is_not_known_in_the_options_is_named() {
     let scene = Scene::new();
     for (options, why) in [
         (turnlock_hold_options { flags: 1 << 31, ..sized() }, "a flag is set"),
-        (turnlock_hold_options { reserved: 1, ..sized() }, "the reserved member"),
+        (turnlock_hold_options { slot: 1, ..sized() }, "without TURNLOCK_HOLD_AT_SLOT"),
     ] {
         // SAFETY: a file handle, options of the right size, and a place for the handle.
         let refused = opened(turnlock_hold_close, |hold| unsafe {

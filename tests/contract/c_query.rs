@@ -120,7 +120,7 @@ pub fn a_hold_is_opened_with_options() {
     for refused in [
         turnlock_hold_options { size: 8, ..usual },
         turnlock_hold_options { flags: 1 << 31, ..usual },
-        turnlock_hold_options { reserved: 1, ..usual },
+        turnlock_hold_options { slot: 1, ..usual },
         turnlock_hold_options { label: c"\xff".as_ptr(), ..usual },
     ] {
         assert_eq!(open(&refused), (TURNLOCK_ERROR_INVALID_ARGUMENT, ptr::null_mut()));

@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 use support::{NoHang, Place, until};
-use turnlock::{LockFile, RingAlgorithm, inspect};
+use turnlock::{Error, LockFile, RingAlgorithm, inspect};
 
 const PARTICIPANTS: u32 = 8;
 
@@ -75,6 +75,64 @@ fn the_turn_goes_round_exactly_among_members() {
             assert!(turn.load(Relaxed) > turns);
         }
     }
+}
+
+/// A slot that is chosen is the place on the ring, in whichever order the members come.
+#[test]
+fn a_slot_that_is_chosen_is_the_place_on_the_ring() {
+    let _no_hang = NoHang::for_seconds(600);
+    for algorithm in algorithms(PARTICIPANTS) {
+        let place = Place::new();
+        let file = LockFile::options().participants(PARTICIPANTS).open(place.lock_file()).unwrap();
+        let ring = file.ring_options().algorithm(algorithm).member(true).open("a").unwrap();
+        let at = |slot| file.participant_options().slot(slot).open();
+        let chosen = [6, 1, 4];
+        let members = chosen.map(|slot| at(slot).unwrap());
+        assert_eq!(members.each_ref().map(|member| member.slot()), chosen);
+        for member in &members {
+            // In the ring from then on, with a turn or without.
+            drop(ring.lock_for_as(member, Duration::ZERO));
+        }
+        let (order, served) = (order_of(algorithm, &chosen), Mutex::new(Vec::new()));
+        thread::scope(|threads| {
+            for member in &members {
+                threads.spawn(|| {
+                    for _ in 0..30 {
+                        let guard = ring.lock_as(member).unwrap();
+                        served.lock().unwrap().push(member.slot());
+                        drop(guard);
+                    }
+                    ring.leave_as(member).unwrap();
+                });
+            }
+        });
+        // All are in the ring from the beginning, and until the first of them has had its turns.
+        let served = served.into_inner().unwrap();
+        for turns in served[..3 * 29].windows(2) {
+            let at = order.iter().position(|slot| *slot == turns[0]).unwrap();
+            assert_eq!(turns[1], order[(at + 1) % 3], "{algorithm:?}: {served:?}");
+        }
+        let taken = at(4).err().unwrap().to_string();
+        assert!(taken.contains("slot 4 is taken by process"), "{taken}");
+        let none = at(PARTICIPANTS as usize).err().unwrap().to_string();
+        assert!(none.ends_with("it has no slot 8; its slots are 0 to 7"), "{none}");
+        drop(members);
+        drop(at(4).unwrap());
+    }
+}
+
+/// One that this process keeps for its holds makes room for a participant that asks for its slot.
+#[test]
+fn a_slot_that_is_kept_for_holds_can_be_chosen() {
+    let place = Place::new();
+    let file = LockFile::open(place.lock_file()).unwrap();
+    let mutex = file.mutex("a").unwrap();
+    let held = mutex.lock_owned().unwrap();
+    let slot = inspect::snapshot(place.lock_file()).unwrap().locks[0].holders[0].participant.slot;
+    let at_slot = || file.participant_options().slot(slot).open();
+    assert!(matches!(at_slot(), Err(Error::InUse { .. })));
+    drop(held);
+    assert_eq!(at_slot().unwrap().slot(), slot);
 }
 
 /// Remark IV: a participant that wants a turn waits for n - 1 turns of others at most. All wait, one more comes,

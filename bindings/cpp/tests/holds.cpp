@@ -46,6 +46,24 @@ TEST(a_hold_has_its_turn_in_a_ring)
     ring.unlock();
 }
 
+TEST(a_hold_takes_the_slot_that_is_chosen)
+{
+    turnlock::file file("lock");
+    turnlock::ring_options options;
+    options.member = true;
+    turnlock::turn_ring ring(file, "ring", options);
+    turnlock::hold_options at_three;
+    at_three.slot = 3;
+    turnlock::hold task(file, at_three);
+    auto turn = turnlock::by(task, ring);
+    turn.lock();
+    EXPECT(ring.holders().at(0).slot == 3);
+    turn.unlock();
+    EXPECT_FAILURE(turnlock::hold(file, at_three), turnlock::errc::in_use);
+    at_three.slot = 100000;
+    EXPECT_FAILURE(turnlock::hold(file, at_three), turnlock::errc::invalid_argument);
+}
+
 TEST(a_wait_by_a_hold_is_cancelled)
 {
     turnlock::file file("lock");

@@ -41,6 +41,8 @@ struct hold_options {
     bool inherit_to_children = false;
     // Keep the slot by an open descriptor (TURNLOCK_HOLD_BY_DESCRIPTOR).
     bool by_descriptor = false;
+    // The slot that it takes, from 0: its place on a ring. Negative: a free one.
+    int slot = -1;
 };
 
 // What a lock is acquired by for work that moves between threads (tasks, coroutines): `turnlock::by`. Any thread may release what
@@ -68,7 +70,9 @@ public:
         auto native = detail::sized<turnlock_hold_options>();
         native.label = options.label.empty() ? nullptr : options.label.c_str();
         native.flags = (options.inherit_to_children ? TURNLOCK_HOLD_INHERIT_TO_CHILDREN : 0) |
-                       (options.by_descriptor ? TURNLOCK_HOLD_BY_DESCRIPTOR : 0);
+                       (options.by_descriptor ? TURNLOCK_HOLD_BY_DESCRIPTOR : 0) |
+                       (options.slot >= 0 ? TURNLOCK_HOLD_AT_SLOT : 0);
+        native.slot = options.slot >= 0 ? static_cast<std::uint32_t>(options.slot) : 0;
         detail::succeeded(
             turnlock_hold_open(in.native_handle(), &native, opened.handle_.place()), code);
         return opened;

@@ -11,8 +11,8 @@ const ALGORITHMS = { 'k-state': 2, raynal: 3, sum: 4 };
 const EVERYTHING = { mode: MODES.exclusive };
 
 class ExclusiveLock extends TellingLock {
-  constructor(kind, file, lockName, members, label) {
-    super(kind, file, lockName, members, { label, Held, isOfOne: true });
+  constructor(kind, file, lockName, members, { label, slot = null }) {
+    super(kind, file, lockName, members, { label, slot, Held, isOfOne: true });
   }
 
   get held() {
@@ -45,7 +45,8 @@ class Mutex extends ExclusiveLock {
     const known = ['mustExist', 'strict', 'onDeath', 'patience', 'label'];
     const chosen = object('the options of a mutex', given, known);
     const { flags, patience_ns } = settings('mutex', chosen);
-    super('mutex', file, lockName, { flags: kindFlags | flags, patience_ns }, optional(chosen, 'label', null, text));
+    const label = optional(chosen, 'label', null, text);
+    super('mutex', file, lockName, { flags: kindFlags | flags, patience_ns }, { label });
   }
 
   get patience() {
@@ -57,12 +58,14 @@ class Mutex extends ExclusiveLock {
 
 class TurnRing extends ExclusiveLock {
   constructor(file, lockName, given) {
-    const known = ['algorithm', 'step', 'member', 'mustExist', 'onDeath', 'label'];
+    const known = ['algorithm', 'step', 'member', 'mustExist', 'onDeath', 'label', 'slot'];
     const chosen = object('the options of a ring', given, known);
     const algorithm = optional(chosen, 'algorithm', 0, ringAlgorithm);
     const step = optional(chosen, 'step', 0, uint32);
     const flags = settings('ring', chosen).flags | (optional(chosen, 'member', false, boolean) ? FLAGS.RING_MEMBER : 0);
-    super('ring', file, lockName, { algorithm, flags, step }, optional(chosen, 'label', null, text));
+    const label = optional(chosen, 'label', null, text);
+    const slot = optional(chosen, 'slot', null, uint32);
+    super('ring', file, lockName, { algorithm, flags, step }, { label, slot });
   }
 
   leave() {

@@ -51,6 +51,11 @@ export interface RingOptions extends LockOptions {
   step?: number;
   /** After its first turn the participant stays in the ring, and the ring waits for it, until `leave`. */
   member?: boolean;
+  /**
+   * Its place on the ring: which of the file's slots it takes, from 0; a free one. With a place for each program, the order of
+   * turns does not depend on which of them starts first. ERR_TURNLOCK_IN_USE, at the first lock, if it is taken.
+   */
+  slot?: number;
 }
 
 export interface SemaphoreOptions extends OpenOptions, PatienceOptions {

@@ -12,7 +12,7 @@ const { Line } = require('./line');
 const { OpenFile } = require('./openfile');
 const { deadOwner, listed } = require('./participants');
 const { POLICIES } = require('./settings');
-const { timedOut } = require('./waits');
+const { oneOf, timedOut } = require('./waits');
 
 // Closes the handles of a lock that is garbage. One that is held stays open, until the process ends.
 const garbage = new FinalizationRegistry((handles) => handles.close());
@@ -26,8 +26,8 @@ class Handles {
   #kept = null;
   #isKeptInUse = false;
 
-  constructor(kind, lock, file, label, isOfOne) {
-    Object.assign(this, { kind, lock, file, label, isOfOne });
+  constructor(kind, lock, file, { label, slot, isOfOne }) {
+    Object.assign(this, { kind, lock, file, label, slot, isOfOne });
     file.keep();
   }
 
@@ -36,8 +36,8 @@ class Handles {
   }
 
   openHold() {
-    if (this.#kept !== null && this.#isKeptInUse) return openHold(this.file.handle, this.label);
-    const hold = this.#kept ?? openHold(this.file.handle, this.label);
+    if (this.#kept !== null && this.#isKeptInUse) return openHold(this.file.handle, this.label, null);
+    const hold = this.#kept ?? openHold(this.file.handle, this.label, this.slot);
     if (this.isOfOne || this.label !== null) {
       this.#kept = hold;
       this.#isKeptInUse = true;
@@ -68,9 +68,9 @@ class Lock {
 
   // Opens the lock of this kind and name as the members of its options say. `Held` is what an acquisition becomes. `isOfOne`: one
   // at a time holds it; `isOfParts`: each holds a part.
-  constructor(kind, file, lockName, members, { label, Held, isOfOne = false, isOfParts = false }) {
+  constructor(kind, file, lockName, members, { label, slot = null, Held, isOfOne = false, isOfParts = false }) {
     const lock = openLock(kind, OpenFile.handleOf(file), name(lockName), members);
-    this.#handles = new Handles(kind, lock, file, label, isOfOne);
+    this.#handles = new Handles(kind, lock, file, { label, slot, isOfOne });
     this.#Held = Held;
     this.#isOfParts = isOfParts;
     if (!isOfParts) this.#lines.add(this.#newLine());
@@ -170,7 +170,7 @@ class Lock {
       () => this.#mayTry(),
       () => this.#closeIfLeft(),
       // Other holders of a lock of parts may have what no caller waits for here.
-      () => (this.#isOfParts ? [] : this.holders()),
+      (acquisition) => (this.#isOfParts ? acquisition.refusedBy() : oneOf(this.holders())),
     );
   }
 
@@ -214,7 +214,7 @@ class TellingLock extends Lock {
         check(status);
         return;
       }
-      if (performance.now() >= limit) throw timedOut(() => this.holders());
+      if (performance.now() >= limit) throw timedOut(() => oneOf(this.holders()));
       await new Promise((resolve) => setTimeout(resolve, 5));
     }
   }

@@ -9,7 +9,7 @@ const OWNER_DEAD = 1;
 const CONTENDED = 2;
 const MODES = { exclusive: 0, shared: 1, upgradable: 2, upgrading: 3 };
 const WAITS = { FOREVER: 0, NEVER: 1, AT_MOST: 2 };
-const FLAGS = { FILE_MUST_EXIST: 1, FILE_GROUP: 2, FILE_FULL_FENCES: 4, MUTEX_RECURSIVE: 8, RING_MEMBER: 2 };
+const FLAGS = { FILE_MUST_EXIST: 1, FILE_GROUP: 2, FILE_FULL_FENCES: 4, MUTEX_RECURSIVE: 8, RING_MEMBER: 2, HOLD_AT_SLOT: 8 };
 // Of every kind that has them, they have the same numbers.
 const LOCK_FLAGS = { MUST_EXIST: 1, STRICT: 2, RELEASE_ON_DEATH: 4, INFORM_ON_DEATH: 16, RELEASE_BY_DEFAULT: 32 };
 const KINDS = ['mutex', 'ring', 'rwlock', 'semaphore', 'rangelock', 'keyedlock'];
@@ -64,7 +64,7 @@ const fileOptions = koffi.struct({
   recorded_events: 'uint32_t',
   reserved: 'uint32_t',
 });
-const holdOptions = koffi.struct({ size: 'size_t', label: string, flags: 'uint32_t', reserved: 'uint32_t' });
+const holdOptions = koffi.struct({ size: 'size_t', label: string, flags: 'uint32_t', slot: 'uint32_t' });
 const mutexOptions = koffi.struct({
   size: 'size_t',
   algorithm: 'uint32_t',
@@ -219,8 +219,10 @@ function openLock(kind, file, name, members) {
   return opened(native[`${kind}_open`], file, name, filled(lockOptions[kind], members));
 }
 
-function openHold(file, label) {
-  return opened(native.hold_open, file, label === null ? null : filled(holdOptions, { label }));
+// Opens a hold with this label and this slot; null: any.
+function openHold(file, label, slot) {
+  const chosen = slot === null ? {} : { flags: FLAGS.HOLD_AT_SLOT, slot };
+  return opened(native.hold_open, file, label === null && slot === null ? null : filled(holdOptions, { label, ...chosen }));
 }
 
 module.exports = {

@@ -16,6 +16,8 @@ pub struct FileOptions {
     pub mode: Option<u32>,
     pub group: Option<u32>,
     pub label: Option<String>,
+    /// Which slot a thread's participant takes; `None`: a free one.
+    pub slot: Option<usize>,
     pub must_exist: bool,
 }
 
@@ -57,6 +59,9 @@ impl OpenFile {
         if let Some(label) = &self.options.label {
             options.label(label);
         }
+        if let Some(slot) = self.options.slot {
+            options.slot(slot);
+        }
         Ok(Arc::new(Slot { participant: options.open()?, process: thread::process() }))
     }
 
@@ -66,12 +71,15 @@ impl OpenFile {
         &self,
         act: impl FnOnce(&Arc<Slot>) -> turnlock::Result<R>,
     ) -> turnlock::Result<R> {
-        thread::with_slot(&self.shared, || self.attach(), act)
+        thread::with_slot(&self.shared, self.options.slot, || self.attach(), act)
     }
 
     /// A participant that no thread uses now: for a thread whose own one is taking, or has, the same lock; and for waits
     /// that another thread may cancel.
     pub fn spare_slot(&self) -> turnlock::Result<Arc<Slot>> {
+        if self.options.slot.is_some() {
+            return self.attach();
+        }
         let process = thread::process();
         loop {
             match locked(&self.shared.spare).pop() {

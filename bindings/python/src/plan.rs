@@ -48,6 +48,7 @@ pub fn of(path: PathBuf, name: String, options: Option<&Bound<PyDict>>) -> PyRes
         mode: options.get("mode")?,
         group: options.get("group")?,
         label: options.get("label")?,
+        slot: options.get("slot")?,
         must_exist: options.flag("must_exist")?,
     };
     let kind = match options.get::<String>("kind")?.as_deref() {
@@ -109,7 +110,7 @@ pub fn name_of(policy: DeathPolicy) -> &'static str {
 /// The arguments for `__new__` that make such an object once more.
 pub fn arguments<'py>(py: Python<'py>, plan: &Plan) -> PyResult<(Bound<'py, PyTuple>, Bound<'py, PyDict>)> {
     let options = PyDict::new(py);
-    let FileOptions { path, participants, locks, mode, group, label, must_exist } = &plan.file;
+    let FileOptions { path, participants, locks, mode, group, label, slot, must_exist } = &plan.file;
     for (name, value) in [("participants", participants), ("locks", locks), ("mode", mode), ("group", group)]
     {
         if let Some(value) = value {
@@ -118,6 +119,9 @@ pub fn arguments<'py>(py: Python<'py>, plan: &Plan) -> PyResult<(Bound<'py, PyTu
     }
     if let Some(label) = label {
         options.set_item("label", label)?;
+    }
+    if let Some(slot) = slot {
+        options.set_item("slot", slot)?;
     }
     if *must_exist {
         options.set_item("must_exist", true)?;

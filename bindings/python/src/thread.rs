@@ -69,25 +69,26 @@ pub fn number() -> u64 {
     })
 }
 
-/// Runs `act` with this thread's slot in `file`, which `attach` takes if there is none.
+/// Runs `act` with this thread's slot in `file`, the one that is `chosen` if one is; `attach` takes it if there is none.
 pub fn with_slot<R>(
     file: &Arc<SharedFile>,
+    chosen: Option<usize>,
     attach: impl FnOnce() -> turnlock::Result<Arc<Slot>>,
     act: impl FnOnce(&Arc<Slot>) -> turnlock::Result<R>,
 ) -> turnlock::Result<R> {
     let known = SLOTS.with_borrow(|slots| {
-        let known = slots.iter().find(|of| std::ptr::eq(of.file.as_ptr(), Arc::as_ptr(file)))?;
-        (known.slot.process == process()).then(|| known.slot.clone())
+        let is_meant = |of: &&OfFile| {
+            std::ptr::eq(of.file.as_ptr(), Arc::as_ptr(file))
+                && of.slot.process == process()
+                && chosen.is_none_or(|chosen| chosen == of.slot.participant.slot())
+        };
+        slots.iter().find(is_meant).map(|known| known.slot.clone())
     });
     match known {
         Some(slot) => act(&slot),
         None => {
             let slot = attach()?;
-            let is_of_use = |of: &OfFile| {
-                of.slot.process == process()
-                    && of.file.strong_count() > 0
-                    && !std::ptr::eq(of.file.as_ptr(), Arc::as_ptr(file))
-            };
+            let is_of_use = |of: &OfFile| of.slot.process == process() && of.file.strong_count() > 0;
             SLOTS.with_borrow_mut(|slots| {
                 slots.retain(is_of_use);
                 slots.push(OfFile { file: Arc::downgrade(file), slot: slot.clone() });

@@ -305,10 +305,39 @@ fn a_ring_is_a_ring_whichever_it_is() {
         &["--turn", "--algorithm", "sum"][..],
         &["--turn", "-s"],
         &["--member"],
+        &["--slot", "1"],
         &["--turn", "--patience", "1"],
     ] {
         assert_eq!(fixture.run(options, &["true"]).status.code(), Some(64), "{options:?}");
     }
+}
+
+/// The order of turns is that of the places, not that in which the programs have started.
+#[test]
+fn a_place_on_a_ring_is_chosen() {
+    let fixture = Fixture::new();
+    let at = |slot: &'static str| ["--turn", "--slot", slot];
+    let (mut holder, _output) = fixture.hold(&at("1"), "echo inside; sleep 60");
+    let waiters = ["6", "4", "2"].map(|slot| {
+        let waiter = fixture
+            .command("run", &at(slot), &["sh", "-c", &format!("echo {slot} >>$TURNLOCK_FILE.order")])
+            .spawn();
+        let slot: u64 = slot.parse().unwrap();
+        fixture.until(|status| {
+            let queue = status["locks"][0]["queue"].as_array().unwrap().clone();
+            queue.iter().any(|waiter| waiter["slot"] == slot)
+        });
+        waiter.unwrap()
+    });
+    let taken = fixture.run(&at("6"), &["true"]);
+    assert!(errors(&taken).contains("slot 6 is taken by process"), "{}", errors(&taken));
+    assert_eq!(taken.status.code(), Some(66), "{}", errors(&taken));
+    signal("TERM", holder.id());
+    limit::end_of(&mut holder, "the holder");
+    for mut waiter in waiters {
+        assert!(limit::end_of(&mut waiter, "a waiter").success());
+    }
+    assert_eq!(text(&fixture.script("cat $F.order")), "2\n4\n6\n");
 }
 
 /// What a cron job wants if nothing is said: silence, its own exit code, one after the other, and no lock left behind.

@@ -139,7 +139,9 @@ class TurnRing(_native.Exclusive):
     Acquired and released as a `Lock`. `algorithm` is "raynal" (if the ring is created now), "k-state" or "sum", which has a
     `step`; None is whichever it is. With `member` a thread that takes its turn stays in the ring, and the ring waits for
     it every round, until `leave`, the thread's end or its death; else it is in the ring only while it waits or has the turn.
-    The other arguments are as for `Lock`.
+    `slot` chooses the place on the ring, one of the file's slots, from 0: the first thread that takes a turn has it, and
+    another one gets an error. With a place for each program, the order of turns does not depend on which of them starts
+    first. The other arguments are as for `Lock`.
 
     >>> import os, tempfile, turnlock
     >>> path = os.path.join(tempfile.mkdtemp(), "relay.lock")
@@ -160,6 +162,7 @@ class TurnRing(_native.Exclusive):
         algorithm: Literal["raynal", "k-state", "sum"] | None = None,
         step: int | None = None,
         member: bool = False,
+        slot: int | None = None,
         death_policy: Literal["inform", "release"] | None = None,
         participants: int | None = None,
         locks: int | None = None,
@@ -176,6 +179,7 @@ class TurnRing(_native.Exclusive):
             algorithm=algorithm,
             step=step,
             member=member,
+            slot=slot,
             death_policy=death_policy,
             participants=participants,
             locks=locks,

@@ -25,6 +25,7 @@ final class Native {
     static final int MUTEX_RECURSIVE = 8;
     static final int RING_MUST_EXIST = 1;
     static final int RING_MEMBER = 2;
+    static final int HOLD_AT_SLOT = 8;
     static final int RWLOCK_MUST_EXIST = 1;
     static final int RWLOCK_STRICT = 2;
     static final int SEMAPHORE_MUST_EXIST = 1;

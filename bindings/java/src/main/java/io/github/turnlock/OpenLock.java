@@ -67,7 +67,17 @@ final class OpenLock extends Handle {
     /** Opens a lock, with a hold of its own if it {@code isExclusive}. */
     static OpenLock open(Handle.Shared file, String name, Memory options, String label, boolean isExclusive, Opens opens,
             ToIntFunction<Pointer> close) {
-        Holds holds = new Holds(file, label);
+        return open(file, name, options, new Holds(file, label, null), isExclusive, opens, close);
+    }
+
+    /** Opens a lock with a hold of its own, in this slot of the file; null: in a free one. */
+    static OpenLock openAt(Integer slot, Handle.Shared file, String name, Memory options, String label, Opens opens,
+            ToIntFunction<Pointer> close) {
+        return open(file, name, options, new Holds(file, label, slot), true, opens, close);
+    }
+
+    private static OpenLock open(Handle.Shared file, String name, Memory options, Holds holds, boolean isExclusive, Opens opens,
+            ToIntFunction<Pointer> close) {
         PointerByReference opened = new PointerByReference();
         Native.check(opens.open(file.pointer(), Texts.name(name), options, opened));
         Pointer lock = opened.getValue();
@@ -88,19 +98,23 @@ final class OpenLock extends Handle {
         });
     }
 
-    /** How holds are opened in the file: a label is for all of them. */
+    /** How holds are opened in the file: a label is for all of them, and a slot for one. */
     private static final class Holds {
         private final Handle.Shared file;
         private final Memory label;
-        /** Null without a label: then the library has slots at hand. */
+        /** Null without either: then the library has slots at hand. */
         private final Memory options;
 
-        Holds(Handle.Shared file, String label) {
+        Holds(Handle.Shared file, String label, Integer slot) {
             this.file = file;
             this.label = Texts.label(label);
-            options = label == null ? null : Native.struct(24);
-            if (options != null) {
+            options = label == null && slot == null ? null : Native.struct(24);
+            if (label != null) {
                 options.setPointer(8, this.label);
+            }
+            if (slot != null) {
+                options.setInt(16, Native.HOLD_AT_SLOT);
+                options.setInt(20, slot);
             }
         }
 

@@ -29,6 +29,7 @@ public final class TurnRing extends TurnLock {
         private int step;
         private int flags;
         private String label;
+        private Integer slot;
         private DeathPolicy onDeath;
 
         /** Which it must be. */
@@ -46,6 +47,16 @@ public final class TurnRing extends TurnLock {
         /** After its first turn the object stays a member of the ring, and the ring waits for it, until {@link TurnRing#leave}. */
         public Options member() {
             flags |= Native.RING_MEMBER;
+            return this;
+        }
+
+        /**
+         * The object's place on the ring: which of the file's slots its hold takes, from 0; a free one if nothing is said. With a
+         * place for each program, the order of turns does not depend on which of them starts first. {@link Status#IN_USE} if it is
+         * taken.
+         */
+        public Options slot(int slot) {
+            this.slot = slot;
             return this;
         }
 
@@ -72,7 +83,7 @@ public final class TurnRing extends TurnLock {
     }
 
     TurnRing(Handle.Shared file, String name, Options options) {
-        super(OpenLock.open(file, name, struct(Objects.requireNonNull(options, "options")), options.label, true,
+        super(OpenLock.openAt(Objects.requireNonNull(options, "options").slot, file, name, struct(options), options.label,
                 Native::turnlock_ring_open, Native::turnlock_ring_close));
     }
 

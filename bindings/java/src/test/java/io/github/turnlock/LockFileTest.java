@@ -247,4 +247,21 @@ public class LockFileTest {
         }
         assertEquals(Status.values().length - 1, failures);
     }
+
+    @Test
+    public void aSlotIsAPlaceOnTheRing() {
+        try (LockFile file = LockFile.open(path())) {
+            TurnRing.Options atFive = new TurnRing.Options().slot(5).member();
+            TurnRing ring = file.turnRing("ring", atFive);
+            ring.lock();
+            assertEquals(5, ring.holder().orElseThrow().slot());
+            ring.unlock();
+            assertEquals(
+                    Status.IN_USE, assertThrows(TurnlockException.class, () -> file.turnRing("ring", atFive)).status());
+            TurnRing.Options atNone = new TurnRing.Options().slot(100_000);
+            assertEquals(Status.INVALID_ARGUMENT,
+                    assertThrows(TurnlockException.class, () -> file.turnRing("ring", atNone)).status());
+            ring.close();
+        }
+    }
 }
