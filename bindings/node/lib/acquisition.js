@@ -1,7 +1,7 @@
 'use strict';
 // One acquisition, of whatever kind of lock: the hold that it belongs to, and what it asks for.
 
-const { WAITS, acquiredRoom, check, filled, native, structs } = require('./native');
+const { WAITS, acquiredRoom, check, filled, lastErrorMessage, native, structs } = require('./native');
 const { STATUS, TurnlockError } = require('./errors');
 const { wait } = require('./waits');
 
@@ -35,6 +35,19 @@ class Acquisition {
     if (status >= 0) return this.#taken(status, acquired);
     this.drop();
     throw new TurnlockError(status, story);
+  }
+
+  // Who has what it asks for, as a sentence; '' if it is to be had. Asked by a try of its own.
+  refusedBy() {
+    const hold = this.#by.handles.openHold();
+    try {
+      const status = native.hold_acquire(hold, this.#request({ wait: WAITS.NEVER }), acquiredRoom());
+      if (status === STATUS.WOULD_BLOCK) return lastErrorMessage().replace(/^.*?: /, '');
+      if (status >= 0) native.hold_release(hold);
+      return '';
+    } finally {
+      this.#by.handles.closeHold(hold);
+    }
   }
 
   cancel() {

@@ -14,7 +14,7 @@ class Line {
 
   // mayTry()  whether the first in line may have the lock, as far as its object knows
   // left()    a wait in the library is over
-  // holders() who has the lock, for the text of a time-out
+  // holders(acquisition) who has what it wants, for the text of a time-out
   constructor(mayTry, left, holders) {
     this.#mayTry = mayTry;
     this.#left = left;
@@ -36,7 +36,7 @@ class Line {
       if (options.timeout === 0) {
         this.next(waiter);
       } else {
-        waiter.ending = new Ending(options, (reason) => this.#end(waiter, reason), this.#holders);
+        waiter.ending = new Ending(options, (reason) => this.#end(waiter, reason), () => this.#holders(acquisition));
         this.next();
       }
     });
@@ -46,7 +46,7 @@ class Line {
   next(impatient = null) {
     const waiter = this.#waiters[0];
     if (!waiter || this.#isInLibrary || !this.#mayTry() || (impatient && impatient !== waiter)) {
-      if (impatient) this.#end(impatient, timedOut(this.#holders));
+      if (impatient) this.#end(impatient, timedOut(() => this.#holders(impatient.acquisition)));
       return;
     }
     let held;
@@ -63,7 +63,7 @@ class Line {
       waiter.resolve(held);
       this.next();
     } else if (impatient) {
-      this.#end(impatient, timedOut(this.#holders));
+      this.#end(impatient, timedOut(() => this.#holders(impatient.acquisition)));
     } else {
       this.#waitInLibrary(waiter);
     }

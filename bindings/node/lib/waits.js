@@ -58,7 +58,7 @@ class Ending {
   #timer;
   #holders;
 
-  // holders()  who has the lock, for the text of a time-out
+  // holders()  who has the lock, as `oneOf` says it, for the text of a time-out
   constructor({ timeout, signal }, end, holders) {
     this.#signal = signal;
     this.#holders = holders;
@@ -79,22 +79,25 @@ class Ending {
   }
 }
 
-function timedOut(holders = () => []) {
+// `holders()` gives who has the lock, as a sentence, or ''.
+function timedOut(holders = () => '') {
   let by = '';
   try {
-    by = oneOf(holders());
+    const sentence = holders();
+    if (sentence) by = `: ${sentence}`;
   } catch {
     // The text goes without it.
   }
   return new TurnlockError(STATUS.TIMED_OUT, `the time limit passed before the turn came${by}`);
 }
 
+// One of these holders, as a sentence; '' if there is none.
 function oneOf([holder, ...others]) {
   if (!holder) return '';
   const { pid, label, durationMs } = holder;
   const who = label ? `process ${pid} (${label})` : `process ${pid}`;
   const has = durationMs > 0 ? `has had it for ${(durationMs / 1000).toFixed(1)} s` : 'has it';
-  return `: ${who} ${has}${others.length > 0 ? `, and ${others.length} more have it too` : ''}`;
+  return `${who} ${has}${others.length > 0 ? `, and ${others.length} more have it too` : ''}`;
 }
 
-module.exports = { Ending, timedOut, wait };
+module.exports = { Ending, oneOf, timedOut, wait };

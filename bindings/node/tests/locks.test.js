@@ -165,6 +165,23 @@ test('a ring is stood in and left', (t) => {
   assert.deepEqual(ring.waiters(), []);
 });
 
+test('a slot is a place on the ring', async (t) => {
+  const file = newFile(t);
+  const order = [];
+  const rings = [6, 1, 4].map((slot) => ({ slot, ring: file.turnRing('ring', { slot, member: true }) }));
+  // In another order than that of their places.
+  // They are in the ring from then on, with a turn or without.
+  for (const { ring } of rings) await ring.lock({ timeout: 1 }).then((held) => held.unlock(), () => {});
+  await Promise.all(rings.map(async ({ slot, ring }) => {
+    for (let turn = 0; turn < 20; turn++) await ring.withLock(() => order.push(slot));
+    ring.leave();
+  }));
+  const at = order.slice(0, 51).map((slot) => [1, 4, 6].indexOf(slot));
+  for (let turn = 1; turn < at.length; turn++) assert.equal(at[turn], (at[turn - 1] + 1) % 3, String(order));
+  assert.throws(() => file.turnRing('ring', { slot: 4 }).lockSync(), failure('IN_USE'));
+  assert.throws(() => file.turnRing('ring', { slot: 10000 }).lockSync(), failure('INVALID_ARGUMENT'));
+});
+
 test('a file by its descriptor', (t) => {
   const file = newFile(t);
   const held = file.mutex('lock').lockSync();

@@ -22,6 +22,11 @@ for (const [kind, { mine, same, other }] of Object.entries(KINDS)) {
     assert.throws(() => lock.lockSync(...same, 'exclusive'), failure('DEADLOCK'));
     await assert.rejects(lock.lock(...same, 'exclusive', { timeout: 5 }), failure('TIMED_OUT'));
     await assert.rejects(lock.lock(...same, 'exclusive', { timeout: 0 }), failure('TIMED_OUT'));
+    for (const timeout of [0, 5]) {
+      const by = new RegExp(`before the turn came: process ${process.pid} .* has (it|had it for)`);
+      await assert.rejects(lock.lock(...same, 'exclusive', { timeout }), by);
+      await assert.rejects(another.lock(...same, 'exclusive', { timeout }), by);
+    }
     const later = lock.lock(...same, 'shared');
     const end = new AbortController();
     const ends = assert.rejects(lock.lock(...same, 'exclusive', { signal: end.signal }), { name: 'AbortError' });
