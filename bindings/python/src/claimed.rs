@@ -132,6 +132,17 @@ impl Claimed {
         self.open(py)?.permits().or_raise(py)
     }
 
+    /// How many permits of a semaphore are free. It may be out of date at once.
+    fn _free(&self, py: Python) -> PyResult<u32> {
+        let lock = self.open(py)?;
+        let free = lock.permits().and_then(|permits| {
+            let holders = lock.lock.status()?.holders;
+            let taken = holders.iter().filter_map(|holder| holder.claim.permits).fold(0, u32::saturating_add);
+            Ok(permits.saturating_sub(taken))
+        });
+        free.or_raise(py)
+    }
+
     /// Makes a semaphore have so many permits.
     fn _resize(&self, py: Python, permits: u32) -> PyResult<()> {
         self.open(py)?.resize(permits).or_raise(py)

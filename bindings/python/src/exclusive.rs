@@ -204,6 +204,16 @@ impl Exclusive {
         held.and_then(Held::give_back).or_raise(py)
     }
 
+    /// As that of `threading.Lock`, for a child after a fork: what this process has acquired through the object is released. What
+    /// the parent has it keeps: the child has nothing of it.
+    fn _at_fork_reinit(&self, py: Python) -> PyResult<()> {
+        let held = locked(&self.state).take();
+        match held.and_then(Held::give_back) {
+            Err(Error::NotOwner) => Ok(()),
+            given_back => given_back.or_raise(py),
+        }
+    }
+
     /// Releases the lock as a dying owner does, since the data were left half-done: the next holder is told.
     fn abandon(&self, py: Python) -> PyResult<()> {
         let held = locked(&self.state).take();

@@ -269,6 +269,16 @@ impl Recursive {
         Ok(count)
     }
 
+    /// As that of `threading.RLock`, for a child after a fork: what the calling thread has is released. What the parent has it
+    /// keeps: the child has nothing of it.
+    fn _at_fork_reinit(&self, py: Python) -> PyResult<()> {
+        let owned = {
+            let mut state = locked(&self.state);
+            if state.owned().is_ok() { state.owned.take() } else { None }
+        };
+        owned.map_or(Ok(()), |owned| Self::unlock(py, owned))
+    }
+
     /// Acquires it as often as it was before `_release_save`.
     fn _acquire_restore(&self, py: Python, count: usize) -> PyResult<()> {
         self.acquire_within(py, Limit::Forever)?;

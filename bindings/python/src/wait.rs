@@ -4,6 +4,7 @@ use crate::any::{OpenLock, Want};
 use crate::arguments::limit;
 use crate::error::raise;
 use crate::hold::Held;
+use crate::refusal;
 use crate::shared_file::{Slot, locked};
 use pyo3::prelude::*;
 use std::sync::{Arc, Mutex};
@@ -45,7 +46,11 @@ impl Wait {
         locked(&self.slot).take();
         match taken {
             Ok(held) => (self.answer)(py, Some(held)),
-            Err(Error::TimedOut(_) | Error::WouldBlock(_) | Error::Cancelled) => (self.answer)(py, None),
+            Err(Error::TimedOut(by) | Error::WouldBlock(by)) => {
+                refusal::note(by);
+                (self.answer)(py, None)
+            }
+            Err(Error::Cancelled) => (self.answer)(py, None),
             Err(error) => Err(raise(py, error)),
         }
     }

@@ -67,9 +67,9 @@ def test_the_event_loop_runs_while_a_task_waits(kind, path):
 @kinds
 def test_a_cancelled_wait_leaves_nothing_in_the_queue(kind, path):
     async def main():
-        lock = kind(path)
+        lock, *others = [kind(path) for _ in range(3)]
         for _ in range(20):
-            tasks = [asyncio.create_task(lock.acquire()) for _ in range(3)]
+            tasks = [asyncio.create_task(one.acquire()) for one in [lock, *others]]
             while len(lock.waiters()) < 3:
                 await asyncio.sleep(0.001)
             for task in tasks:
@@ -82,6 +82,84 @@ def test_a_cancelled_wait_leaves_nothing_in_the_queue(kind, path):
 
     with holder(path, kind.__name__):
         run(main)
+
+
+def test_tasks_stand_in_line_at_one_object(path):
+    async def main():
+        lock, order = turnlock.aio.Lock(path), []
+
+        async def enter(number):
+            async with lock:
+                order.append(number)
+                # Of 100 tasks one waits in the library, unless another process has the lock.
+                assert len(lock.waiters()) <= 1
+                await asyncio.sleep(0)
+
+        await lock.acquire()
+        tasks = [asyncio.create_task(enter(number)) for number in range(100)]
+        while not lock.waiters():
+            await asyncio.sleep(0.001)
+        assert threading.active_count() <= 3
+        late = asyncio.create_task(lock.acquire(timeout=0.02))
+        for number in (0, 1, 50, 99):
+            tasks[number].cancel()
+        assert not await late
+        # A newcomer that does not wait does not stand in line.
+        assert not await lock.acquire(blocking=False)
+        lock.release()
+        outcomes = await asyncio.gather(*tasks, return_exceptions=True)
+        left = [number for number, outcome in enumerate(outcomes) if isinstance(outcome, asyncio.CancelledError)]
+        assert left == [0, 1, 50, 99]
+        assert order == [number for number in range(100) if number not in left]
+        assert lock.waiters() == [] and not lock.locked()
+
+    run(main)
+
+
+def test_a_turn_in_line_that_comes_with_a_cancellation_is_passed_on(path):
+    async def main():
+        lock = turnlock.aio.Lock(path)
+        for _ in range(50):
+            await lock.acquire()
+            first, second, third = [asyncio.create_task(lock.acquire()) for _ in range(3)]
+            while not lock.waiters():
+                await asyncio.sleep(0)
+            # The turn of the second comes as it is cancelled.
+            first.add_done_callback(lambda _, second=second: second.cancel())
+            lock.release()
+            assert await first
+            with pytest.raises(asyncio.CancelledError):
+                await second
+            lock.release()
+            assert await third
+            lock.release()
+
+    run(main)
+
+
+def test_readers_and_permits_stand_in_line_and_keys_do_not(path):
+    async def main():
+        rwlock, semaphore = turnlock.aio.RWLock(path, "rwlock"), turnlock.aio.Semaphore(path, "semaphore", 2)
+        keys = turnlock.aio.KeyedLock(path, "keys")
+        writer = await rwlock.write()
+        both = await semaphore.take(2)
+        ada, grace = await keys.write("ada"), await keys.write("grace")
+        waits = [asyncio.ensure_future(rwlock.read()._take()) for _ in range(3)]
+        waits += [asyncio.ensure_future(semaphore.take()._take()) for _ in range(2)]
+        waits += [asyncio.ensure_future(keys.read(key)._take()) for key in ("ada", "grace")]
+        while len(keys.lock.waiters()) < 2 or not rwlock.lock.waiters() or not semaphore.lock.waiters():
+            await asyncio.sleep(0.001)
+        assert len(rwlock.lock.waiters()) == len(semaphore.lock.waiters()) == 1
+        with pytest.raises(turnlock.Timeout, match=f"process {os.getpid()} .* has had it for"):
+            await keys.write("ada", timeout=0.01)
+        with pytest.raises(turnlock.Timeout, match=f"process {os.getpid()} .* has had it for"):
+            await rwlock.read(blocking=False)
+        for hold in (writer, both, ada, grace):
+            hold.release()
+        for hold in await asyncio.gather(*waits):
+            hold.release()
+
+    run(main)
 
 
 def test_waits_that_are_cancelled_as_the_lock_comes_lose_nothing(path):

@@ -8,7 +8,6 @@ import pickle
 import signal
 import tempfile
 import threading
-import unittest
 from test import lock_tests
 
 import pytest
@@ -30,10 +29,6 @@ class FreshSemaphore:
 
 class SemaphoreTests(lock_tests.BoundedSemaphoreTests):
     semtype = FreshSemaphore()
-
-    @unittest.skip("how many permits are free is other processes' business: the repr says which semaphore it is")
-    def test_repr(self):
-        pass
 
 
 def in_a_thread(act):

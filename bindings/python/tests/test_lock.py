@@ -8,6 +8,7 @@ import time
 
 import pytest
 import turnlock
+import turnlock.aio
 from children import PATIENCE, holder, killed_inside, until
 
 KINDS = [turnlock.Lock, turnlock.RLock, turnlock.TurnRing]
@@ -285,6 +286,53 @@ def test_a_ring_of_members_passes_the_turn_round(path):
     together = order[all_there:]
     assert len(together) >= 3 * (turns - 1) - 2
     assert all(together[at] == together[at - 3] for at in range(3, len(together)))
+
+
+def test_a_slot_is_a_place_on_the_ring(path):
+    order, turns, done = [], 20, threading.Event()
+
+    def take_part(slot):
+        ring = turnlock.TurnRing(path, slot=slot, member=True)
+        while not done.is_set():
+            with ring:
+                if not done.is_set():
+                    order.append(slot)
+                if all(order.count(slot) >= turns for slot in (1, 4, 6)):
+                    done.set()
+        ring.leave()
+
+    threads = []
+    # In another order than their places'.
+    for slot in (4, 6, 1):
+        threads.append(threading.Thread(target=take_part, args=(slot,)))
+        threads[-1].start()
+        until(lambda slot=slot: slot in order, "it has had a turn")
+    for thread in threads:
+        thread.join(PATIENCE)
+    together = order[max(order.index(slot) for slot in (1, 4, 6)) :]
+    at = [(1, 4, 6).index(slot) for slot in together]
+    assert len(at) > turns
+    assert all(after == (before + 1) % 3 for before, after in zip(at, at[1:])), order
+
+
+def test_a_slot_has_one_participant(path):
+    ring, same = turnlock.TurnRing(path, slot=4), turnlock.TurnRing(path, "other", slot=4)
+    with ring, same:
+        assert ring.holders()[0].thread == same.holders()[0].thread
+        refused = []
+
+        def another_thread():
+            with pytest.raises(turnlock.Error, match="slot 4 is taken by process") as caught:
+                ring.acquire()
+            refused.append(caught.value)
+
+        thread = threading.Thread(target=another_thread)
+        thread.start()
+        thread.join(PATIENCE)
+        assert refused
+    assert pickle.loads(pickle.dumps(ring)).__getnewargs_ex__() == ring.__getnewargs_ex__()
+    with pytest.raises(ValueError, match="no place of its own"):
+        turnlock.aio.TurnRing(path, slot=4)
 
 
 def test_rings_of_each_algorithm(path):

@@ -4,14 +4,10 @@ import itertools
 import os
 import tempfile
 import threading
-import unittest
 from test import lock_tests
 
 import pytest
 import turnlock
-
-PRIVATE = "a private hook of CPython's for its own locks: a forked child needs no such thing here"
-
 
 class Fresh:
     """Each call makes a lock of its own name, as each call of `threading.Lock` makes a lock."""
@@ -28,26 +24,13 @@ class Fresh:
 class LockTests(lock_tests.LockTests):
     locktype = Fresh(turnlock.Lock)
 
-    @unittest.skip(PRIVATE)
-    def test_at_fork_reinit(self):
-        pass
-
 
 class RLockTests(lock_tests.RLockTests):
     locktype = Fresh(turnlock.RLock)
 
-    @unittest.skip(PRIVATE)
-    def test_at_fork_reinit(self):
-        pass
-
-
 
 class TurnRingTests(lock_tests.LockTests):
     locktype = Fresh(turnlock.TurnRing)
-
-    @unittest.skip(PRIVATE)
-    def test_at_fork_reinit(self):
-        pass
 
 
 @pytest.mark.parametrize("kind", [turnlock.Lock, turnlock.RLock])

@@ -99,3 +99,7 @@ __all__ = [
     "Waiter",
     "lock",
 ]
+
+# A class is shown, and pickled, by the name that it is known by.
+for _public in (BoundedSemaphore, FileLock, KeyedLock, Lock, RangeLock, RLock, RWLock, Semaphore, TurnRing):
+    _public.__module__ = __name__

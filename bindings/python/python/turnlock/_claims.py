@@ -199,11 +199,29 @@ class Semaphore(_Claims):
         """Makes it have so many, for all processes and at once. Those that are taken stay taken."""
         self._resize(permits)
 
+    def __repr__(self) -> str:
+        kind = f"{type(self).__module__}.{type(self).__qualname__} at {id(self):#x}"
+        try:
+            value = f"value={self._shown()}"
+        except (OSError, ValueError, RuntimeError):
+            value = "closed" if self.closed else "unusable"
+        return f"<{kind}, {self.name!r} in {self.path}: {value}>"
+
+    def get_value(self) -> int:
+        """Returns how many permits are free. It may be out of date at once."""
+        return self._free()
+
+    def _shown(self) -> str:
+        return str(self._free())
+
 
 class BoundedSemaphore(Semaphore):
     """The same as `Semaphore`, by the name that `threading` has for one that is not released too often."""
 
     __slots__ = ()
+
+    def _shown(self) -> str:
+        return f"{self._free()}/{self._permits()}"
 
 
 class _Parts(_Claims):

@@ -6,20 +6,21 @@
         async with turnlock.aio.Lock("app.lock", "accounts"):
             ...
 
-A lock that is free is acquired at once, in the event loop's thread. One that is not is waited for in a thread of its own,
-for as long as the wait lasts; each wait has a participant of its own in the lock file (`participants=`, 128 if not said).
+A lock that is free is acquired at once, in the event loop's thread. Tasks that wait by the same object stand in line, first come
+first served; the first of them waits in a thread of its own, with a participant of its own in the lock file (`participants=`,
+128 if not said). Of a `RangeLock` and a `KeyedLock` each of them does, since a wait for one part keeps no task from another.
 """
 
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections.abc import Callable, Generator
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from . import _claims, _errors, _filelock, _locks, _native
 from ._errors import Timeout
+from ._wait import Lines, Waited, in_thread
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -27,56 +28,27 @@ if TYPE_CHECKING:
 __all__ = ["Lock", "TurnRing", "RWLock", "Semaphore", "BoundedSemaphore", "RangeLock", "KeyedLock", "FileLock"]
 
 
-async def _wait_for(wait: _native.Wait, timeout: float, give_back: Callable[[Any], None]) -> Any:
-    """Has a thread of its own wait, and gives what it got. What comes after the caller has gone is given back."""
-    loop = asyncio.get_running_loop()
-    done: asyncio.Future[Any] = loop.create_future()
-
-    def tell(got: Any, error: BaseException | None) -> None:
-        if error is not None:
-            done.set_exception(error)
-        else:
-            done.set_result(got)
-
-    def work() -> None:
-        got, failed = None, None
-        try:
-            got = wait.acquire(timeout)
-        except BaseException as error:
-            failed = error
-        try:
-            loop.call_soon_threadsafe(tell, got, failed)
-        except RuntimeError:
-            # The loop is closed: no task is left that would release it.
-            if got:
-                give_back(got)
-
-    threading.Thread(target=work, name="turnlock wait", daemon=True).start()
-    try:
-        return await asyncio.shield(done)
-    except asyncio.CancelledError:
-        wait.cancel()
-        # The thread is done within microseconds, with the lock or without it. A caller that cancels again has to wait,
-        # too.
-        while not done.done():
-            try:
-                await asyncio.shield(done)
-            except asyncio.CancelledError:
-                continue
-            except BaseException:
-                break
-        if done.exception() is None and done.result():
-            give_back(done.result())
-        raise
-
-
-async def _acquire(lock: _native.Exclusive, blocking: bool = True, timeout: float = -1) -> bool:
-    """Acquires `lock`, in a thread of its own if that takes a wait."""
-    if lock.acquire(blocking=False):
+async def _acquire(lock: _native.Exclusive, lines: Lines, blocking: bool = True, timeout: float = -1) -> bool:
+    """Acquires `lock`; behind the tasks that wait already, if it waits."""
+    if (not blocking or lines.here().is_empty) and lock.acquire(blocking=False):
         return True
     if not blocking or timeout == 0:
         return False
-    return bool(await _wait_for(lock._wait(), timeout, lambda _: lock._give_back()))
+    return bool((await lines.wait(lock._wait, timeout, lambda _: lock._give_back())).got)
+
+
+def _representation(lock: Any, state: Callable[[], str]) -> str:
+    """What `repr` shows, in asyncio's form, with the name of the lock and its path."""
+    under = lock.lock
+    kind = f"{type(lock).__module__}.{type(lock).__qualname__}"
+    try:
+        extras = [state()]
+        waiters = len(under.waiters())
+        if waiters:
+            extras.append(f"waiters:{waiters}")
+    except (OSError, ValueError, RuntimeError):
+        extras = ["closed" if under.closed else "unusable"]
+    return f"<{kind} {under.name!r} in {under.path} object at {id(lock):#x} [{', '.join(extras)}]>"
 
 
 class _Async:
@@ -84,12 +56,16 @@ class _Async:
 
     lock: _native.Exclusive
 
+    def __init__(self, lock: _native.Exclusive) -> None:
+        self.lock = lock
+        self._lines = Lines()
+
     async def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
         """Acquires the lock, waiting at most `timeout` seconds (-1: as long as it takes). Returns whether it was acquired.
 
         If the task is cancelled while it waits, nothing of the wait is left in the queue.
         """
-        return await _acquire(self.lock, blocking, timeout)
+        return await _acquire(self.lock, self._lines, blocking, timeout)
 
     def release(self) -> None:
         """Releases the lock, from any task."""
@@ -118,7 +94,7 @@ class _Async:
         return getattr(self.lock, name)
 
     def __repr__(self) -> str:
-        return f"<{type(self).__module__}.{type(self).__qualname__} of {self.lock!r}>"
+        return _representation(self, lambda: "locked" if self.locked() else "unlocked")
 
 
 class Lock(_Async):
@@ -134,7 +110,7 @@ class Lock(_Async):
     """
 
     def __init__(self, path: Any, name: str = "default", **options: Any) -> None:
-        self.lock = _locks.Lock(path, name, **options)
+        super().__init__(_locks.Lock(path, name, **options))
 
 
 class TurnRing(_Async):
@@ -143,23 +119,34 @@ class TurnRing(_Async):
     def __init__(self, path: Any, name: str = "default", **options: Any) -> None:
         if options.get("member"):
             raise ValueError("a task cannot be a member of a ring, since it has no participant of its own: leave member out")
-        self.lock = _locks.TurnRing(path, name, **options)
+        if options.get("slot") is not None:
+            raise ValueError("a task has no place of its own on a ring, since it has no participant of its own: leave slot out")
+        super().__init__(_locks.TurnRing(path, name, **options))
 
 
 class _Holding:
     """What `RWLock.read` and its like give: awaited, or entered by `async with`, it is a `turnlock.Hold`."""
 
-    def __init__(self, lock: _native.Claimed, want: _claims.Want, blocking: bool, timeout: float) -> None:
-        self._lock, self._want, self._blocking, self._timeout = lock, want, blocking, timeout
+    def __init__(
+        self, lock: _native.Claimed, lines: Lines | None, want: _claims.Want, blocking: bool, timeout: float
+    ) -> None:
+        self._lock, self._lines, self._want = lock, lines, want
+        self._blocking, self._timeout = blocking, timeout
         self._hold: _native.Hold | None = None
 
     async def _take(self) -> _native.Hold:
-        hold = self._lock._take(self._want, False, -1)
-        if hold is None and self._blocking and self._timeout != 0:
-            hold = await _wait_for(self._lock._wait(self._want), self._timeout, lambda hold: hold._give_back())
-        if hold is None:
-            raise Timeout(self._lock.path)
-        return hold
+        lock, lines, want = self._lock, self._lines, self._want
+        waited: Waited[_native.Hold] = Waited(None, "")
+        if not self._blocking or lines is None or lines.here().is_empty:
+            waited = Waited(lock._take(want, False, -1), _native._refused_by())
+        if waited.got is None and self._blocking and self._timeout != 0:
+            if lines is None:
+                waited = await in_thread(lock._wait(want), self._timeout, lambda hold: hold._give_back())
+            else:
+                waited = await lines.wait(lambda: lock._wait(want), self._timeout, lambda hold: hold._give_back())
+        if waited.got is None:
+            raise Timeout(lock.path, waited.locked_by)
+        return waited.got
 
     def __await__(self) -> Generator[Any, None, _native.Hold]:
         return self._take().__await__()
@@ -193,18 +180,19 @@ class RWLock:
 
     def __init__(self, path: Any, name: str = "default", **options: Any) -> None:
         self.lock = _claims.RWLock(path, name, **options)
+        self._lines = Lines()
 
     def read(self, blocking: bool = True, timeout: float = -1) -> _Holding:
         """Reads beside others that do."""
-        return _Holding(self.lock, ("read",), blocking, timeout)
+        return _Holding(self.lock, self._lines, ("read",), blocking, timeout)
 
     def upgradable(self, blocking: bool = True, timeout: float = -1) -> _Holding:
         """Reads, and may write later."""
-        return _Holding(self.lock, ("upgradable",), blocking, timeout)
+        return _Holding(self.lock, self._lines, ("upgradable",), blocking, timeout)
 
     def write(self, blocking: bool = True, timeout: float = -1) -> _Holding:
         """Writes, alone."""
-        return _Holding(self.lock, ("write",), blocking, timeout)
+        return _Holding(self.lock, self._lines, ("write",), blocking, timeout)
 
 
 class RangeLock:
@@ -215,11 +203,11 @@ class RangeLock:
 
     def read(self, first: int = 0, end: int | None = None, *, blocking: bool = True, timeout: float = -1) -> _Holding:
         """Reads a range, beside others that do."""
-        return _Holding(self.lock, ("range", False, *_claims._range(first, end)), blocking, timeout)
+        return _Holding(self.lock, None, ("range", False, *_claims._range(first, end)), blocking, timeout)
 
     def write(self, first: int = 0, end: int | None = None, *, blocking: bool = True, timeout: float = -1) -> _Holding:
         """Writes a range, alone in it."""
-        return _Holding(self.lock, ("range", True, *_claims._range(first, end)), blocking, timeout)
+        return _Holding(self.lock, None, ("range", True, *_claims._range(first, end)), blocking, timeout)
 
 
 class KeyedLock:
@@ -230,11 +218,11 @@ class KeyedLock:
 
     def read(self, key: str | bytes, blocking: bool = True, timeout: float = -1) -> _Holding:
         """Reads what a key stands for, beside others that do."""
-        return _Holding(self.lock, ("key", False, _claims._key(key)), blocking, timeout)
+        return _Holding(self.lock, None, ("key", False, _claims._key(key)), blocking, timeout)
 
     def write(self, key: str | bytes, blocking: bool = True, timeout: float = -1) -> _Holding:
         """Writes what a key stands for, beside no other holder of the same key."""
-        return _Holding(self.lock, ("key", True, _claims._key(key)), blocking, timeout)
+        return _Holding(self.lock, None, ("key", True, _claims._key(key)), blocking, timeout)
 
 
 class Semaphore:
@@ -242,11 +230,12 @@ class Semaphore:
 
     def __init__(self, path: Any, name: str = "default", value: int = 1, **options: Any) -> None:
         self.lock = _claims.Semaphore(path, name, value, **options)
+        self._lines = Lines()
         self._holds: list[_native.Hold] = []
 
     def take(self, permits: int = 1, blocking: bool = True, timeout: float = -1) -> _Holding:
         """Takes so many permits at once, as a `Hold`."""
-        return _Holding(self.lock, ("permits", permits), blocking, timeout)
+        return _Holding(self.lock, self._lines, ("permits", permits), blocking, timeout)
 
     async def acquire(self) -> bool:
         """Acquires a permit. If the task is cancelled while it waits, nothing of the wait is left in the queue."""
@@ -266,6 +255,13 @@ class Semaphore:
         if not self._holds:
             raise ValueError("Semaphore released too many times: this object has acquired no permit")
         self._holds.pop().release()
+
+    def __repr__(self) -> str:
+        return _representation(self, self._state)
+
+    def _state(self) -> str:
+        free = self.lock._free()
+        return f"unlocked, value:{free}" if free else "locked"
 
     async def __aenter__(self) -> None:
         await self.acquire()
@@ -313,6 +309,7 @@ class FileLock(metaclass=_filelock._Singletons):
         self._thread_local, self._is_singleton = thread_local, is_singleton
         self.loop, self.run_in_executor, self.executor = loop, run_in_executor, executor
         self._lock: _locks.Lock | None = None
+        self._lines = Lines()
         self._counter = 0
 
     def _compared(self) -> dict[str, object]:
@@ -384,10 +381,10 @@ class FileLock(metaclass=_filelock._Singletons):
                 _filelock.check_path(plan._path)
                 self._lock = _locks.Lock(plan._path, _filelock.NAME, mode=plan._permissions)
             waits = self._plan.blocking if blocking is None else blocking
-            acquired = await _acquire(self._lock, False)
+            acquired = await _acquire(self._lock, self._lines, False)
             if not acquired and waits and seconds != 0:
                 _filelock.log_wait(self, self.lock_file)
-                acquired = await _acquire(self._lock, True, seconds)
+                acquired = await _acquire(self._lock, self._lines, True, seconds)
             if not acquired:
                 _filelock.log_refusal(waits, self, self.lock_file)
                 raise Timeout(self.lock_file, _errors.one_of(self._lock.holders()))
