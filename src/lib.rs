@@ -138,12 +138,6 @@
     )
 )]
 
-#[cfg(not(target_pointer_width = "64"))]
-compile_error!(
-    "turnlock is for 64-bit Linux: it loads and stores 64 bits at once, and its byte locks lie beyond what a 32-bit \
-     off_t can say"
-);
-
 #[allow(missing_debug_implementations, reason = "not public")]
 mod attach;
 #[allow(missing_debug_implementations, reason = "for C")]

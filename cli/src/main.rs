@@ -1,9 +1,18 @@
 //! The `turnlock` command: what each word of the command line means, and how each command ends. It uses the library's public
 //! surface only.
 #![forbid(unsafe_code)]
+#![cfg_attr(
+    not(all(feature = "screens", feature = "plots")),
+    allow(
+        dead_code,
+        unused_imports,
+        reason = "some of it only the commands that are left out use; lints are run with all"
+    )
+)]
 
 mod acquire;
 mod asked;
+#[cfg(feature = "plots")]
 mod bench;
 mod completions;
 mod conflict;
@@ -14,6 +23,7 @@ mod doctor;
 mod durations;
 mod escape;
 mod exit;
+#[cfg(feature = "screens")]
 mod explain;
 mod failed;
 mod file;
@@ -21,6 +31,8 @@ mod fit;
 mod flock;
 mod grow;
 mod hold;
+#[cfg(not(all(feature = "screens", feature = "plots")))]
+mod left_out;
 mod list;
 mod local_time;
 mod lock;
@@ -32,6 +44,7 @@ mod reap;
 mod recorded;
 mod recorded_spans;
 mod remove_lock;
+#[cfg(feature = "plots")]
 mod report;
 mod reset;
 mod rm;
@@ -41,8 +54,10 @@ mod shell;
 mod signals;
 mod spans;
 mod status;
+#[cfg(feature = "screens")]
 mod terminal;
 mod terms;
+#[cfg(feature = "screens")]
 mod top;
 mod trace;
 mod users;
@@ -79,10 +94,18 @@ enum Command {
     Status(status::Status),
     List(list::List),
     Doctor(doctor::Doctor),
+    #[cfg(feature = "screens")]
     Top(top::Top),
+    #[cfg(not(feature = "screens"))]
+    #[command(hide = true)]
+    Top(left_out::LeftOut),
     Watch(watch::Watch),
     Trace(trace::Trace),
+    #[cfg(feature = "plots")]
     Report(report::Report),
+    #[cfg(not(feature = "plots"))]
+    #[command(hide = true)]
+    Report(left_out::LeftOut),
     Metrics(metrics::Metrics),
     Create(create::Create),
     Grow(grow::Grow),
@@ -92,8 +115,16 @@ enum Command {
     Rm(rm::Rm),
     Completions(completions::Completions),
     Demo(demo::Demo),
+    #[cfg(feature = "plots")]
     Bench(bench::Bench),
+    #[cfg(not(feature = "plots"))]
+    #[command(hide = true)]
+    Bench(left_out::LeftOut),
+    #[cfg(feature = "screens")]
     Explain(explain::Explain),
+    #[cfg(not(feature = "screens"))]
+    #[command(hide = true)]
+    Explain(left_out::LeftOut),
 }
 
 impl Cli {
@@ -166,10 +197,16 @@ fn main() -> ExitCode {
         Command::Status(status) => status.run(),
         Command::List(list) => list.run(),
         Command::Doctor(doctor) => doctor.run(),
+        #[cfg(feature = "screens")]
         Command::Top(top) => top.run(),
+        #[cfg(not(feature = "screens"))]
+        Command::Top(left_out) => left_out.run("top", "screens"),
         Command::Watch(watch) => watch.run(),
         Command::Trace(trace) => trace.run(),
+        #[cfg(feature = "plots")]
         Command::Report(report) => report.run(),
+        #[cfg(not(feature = "plots"))]
+        Command::Report(left_out) => left_out.run("report", "plots"),
         Command::Metrics(metrics) => metrics.run(),
         Command::Create(create) => create.run(),
         Command::Grow(grow) => grow.run(),
@@ -179,7 +216,13 @@ fn main() -> ExitCode {
         Command::Rm(rm) => rm.run(),
         Command::Completions(completions) => completions.run(),
         Command::Demo(demo) => demo.run(),
+        #[cfg(feature = "plots")]
         Command::Bench(bench) => bench.run(),
+        #[cfg(not(feature = "plots"))]
+        Command::Bench(left_out) => left_out.run("bench", "plots"),
+        #[cfg(feature = "screens")]
         Command::Explain(explain) => explain.run(),
+        #[cfg(not(feature = "screens"))]
+        Command::Explain(left_out) => left_out.run("explain", "screens"),
     }
 }

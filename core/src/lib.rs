@@ -5,6 +5,13 @@
 //! and time from a [`wait::Platform`]. turnlock has a site over its mapped file; the model checkers (loom, shuttle) have their own, and search the
 //! code that ships. Its interface follows turnlock's needs and is not stable.
 
+// Here, in the crate that is compiled first, so that it is the only error.
+#[cfg(not(all(target_os = "linux", target_pointer_width = "64")))]
+compile_error!(
+    "turnlock is for 64-bit Linux: it loads and stores 64 bits at once, its waiters sleep on Linux's futexes, and its byte locks \
+     lie beyond what a 32-bit off_t can say"
+);
+
 pub mod sync;
 
 #[forbid(unsafe_code)]
