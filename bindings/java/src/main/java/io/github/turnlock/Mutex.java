@@ -1,7 +1,6 @@
 package io.github.turnlock;
 
 import com.sun.jna.Memory;
-import com.sun.jna.ptr.LongByReference;
 import java.time.Duration;
 import java.util.Objects;
 
@@ -77,8 +76,6 @@ public final class Mutex extends TurnLock {
 
     /** How long waiters let others pass here, as its creator said; 0 is strictly first come first served. */
     public Duration patience() {
-        LongByReference patience = new LongByReference();
-        use(open -> open.call(lock -> Native.turnlock_lock_patience(lock, patience)));
-        return Duration.ofNanos(patience.getValue());
+        return Duration.ofNanos(use(OpenLock::patience));
     }
 }

@@ -3,11 +3,12 @@ package io.github.turnlock;
 import com.sun.jna.Memory;
 import com.sun.jna.Pointer;
 import com.sun.jna.ptr.IntByReference;
+import com.sun.jna.ptr.LongByReference;
 import com.sun.jna.ptr.PointerByReference;
-import java.util.HashSet;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
-import java.util.Set;
 import java.util.function.ToIntFunction;
 
 /**
@@ -53,8 +54,8 @@ final class OpenLock extends Handle {
     private final Pointer lock;
     /** The object's hold; null where each acquisition has one. */
     private final Pointer own;
-    /** Those that wait in the library now. */
-    private final Set<Pointer> waiting = new HashSet<>();
+    /** The holds that wait in the library now, and by which thread. */
+    private final Map<Pointer, Thread> waiting = new HashMap<>();
     private int held;
 
     private OpenLock(Holds holds, Pointer lock, Pointer own, Runnable close) {
@@ -193,13 +194,18 @@ final class OpenLock extends Handle {
         if (isClosing()) {
             throw closed();
         }
-        waiting.add(hold);
+        waiting.put(hold, Thread.currentThread());
     }
 
     private synchronized void endWait(Pointer hold) {
         waiting.remove(hold);
         // A cancel that came too late for this wait is not for the next one.
         Native.turnlock_hold_clear_cancel(hold);
+    }
+
+    /** The threads that wait in the library now. */
+    synchronized List<Thread> waitingThreads() {
+        return List.copyOf(waiting.values());
     }
 
     /** Whether it may be held: not if the lock is being closed. */
@@ -239,7 +245,7 @@ final class OpenLock extends Handle {
         if (held > 0) {
             throw new TurnlockException(Status.STILL_HELD, "the lock is held: let go of it before it is closed");
         }
-        waiting.forEach(Native::turnlock_hold_cancel);
+        waiting.keySet().forEach(Native::turnlock_hold_cancel);
         super.close();
     }
 
@@ -254,6 +260,13 @@ final class OpenLock extends Handle {
         IntByReference policy = new IntByReference();
         call(lock -> Native.turnlock_lock_death_policy(lock, policy));
         return DeathPolicy.of(policy.getValue());
+    }
+
+    /** In nanoseconds; 0 is strictly first come first served. */
+    long patience() {
+        LongByReference patience = new LongByReference();
+        call(lock -> Native.turnlock_lock_patience(lock, patience));
+        return patience.getValue();
     }
 
     Optional<DeadOwner> previousOwner() {

@@ -1,6 +1,9 @@
 package io.github.turnlock;
 
 import io.github.turnlock.OpenLock.Taken;
+import java.util.HashSet;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
@@ -12,6 +15,8 @@ import java.util.concurrent.TimeoutException;
  */
 abstract class SeveralLock extends AnyLock {
     private final Semaphore turnstile;
+    /** The threads that found the turnstile closed, until they have the lock or give up. */
+    private final Set<Thread> behind = ConcurrentHashMap.newKeySet();
 
     /** {@code waits} is how many threads may wait in the library at once. */
     SeveralLock(OpenLock open, int waits) {
@@ -19,25 +24,61 @@ abstract class SeveralLock extends AnyLock {
         turnstile = new Semaphore(waits, true);
     }
 
-    /** Takes the lock without waiting; null if another holder has it, or a waiter waits for it. */
+    /**
+     * Takes the lock without waiting; null if another holder has it, or a waiter waits for it. It does not go through the
+     * turnstile: a reader that tries while another one tries would not get what both may have.
+     */
     final Taken tryTake(Request request) {
-        return turnstile.tryAcquire() ? takeInTurn(open -> open.take(request, 0)) : null;
+        return use(open -> open.take(request, 0));
     }
 
     /** Waits as long as it takes; an interrupt does not end that. */
     final Taken takePatiently(Request request) {
-        turnstile.acquireUninterruptibly();
-        return takeInTurn(open -> open.take(request, Long.MAX_VALUE));
+        if (passes()) {
+            return takeInTurn(open -> open.take(request, Long.MAX_VALUE));
+        }
+        behind.add(Thread.currentThread());
+        try {
+            turnstile.acquireUninterruptibly();
+            return takeInTurn(open -> open.take(request, Long.MAX_VALUE));
+        } finally {
+            behind.remove(Thread.currentThread());
+        }
     }
 
     /** Waits at most so many nanoseconds, or until the thread is interrupted. */
     final Taken take(Request request, long limit) throws InterruptedException, TimeoutException {
-        long began = System.nanoTime();
-        if (!turnstile.tryAcquire(limit, TimeUnit.NANOSECONDS)) {
-            throw new TimeoutException(Texts.TURN_OF_ANOTHER_THREAD);
+        if (Thread.interrupted()) {
+            throw new InterruptedException();
         }
-        long left = limit == Long.MAX_VALUE ? limit : Math.max(limit - (System.nanoTime() - began), 0);
-        Taken taken = takeInTurn(open -> open.takeInterruptibly(request, left));
+        if (limit == 0) {
+            return orTimedOut(tryTake(request));
+        }
+        if (passes()) {
+            return takeInTurn(request, limit);
+        }
+        long began = System.nanoTime();
+        behind.add(Thread.currentThread());
+        try {
+            if (!turnstile.tryAcquire(limit, TimeUnit.NANOSECONDS)) {
+                throw new TimeoutException(Texts.TURN_OF_ANOTHER_THREAD);
+            }
+            return takeInTurn(request, limit == Long.MAX_VALUE ? limit : Math.max(limit - (System.nanoTime() - began), 0));
+        } finally {
+            behind.remove(Thread.currentThread());
+        }
+    }
+
+    /** Whether the thread has the turnstile without waiting for another one. */
+    private boolean passes() {
+        return !turnstile.hasQueuedThreads() && turnstile.tryAcquire();
+    }
+
+    private Taken takeInTurn(Request request, long limit) throws InterruptedException, TimeoutException {
+        return orTimedOut(takeInTurn(open -> open.takeInterruptibly(request, limit)));
+    }
+
+    private static Taken orTimedOut(Taken taken) throws TimeoutException {
         if (taken == null) {
             throw Native.timedOut();
         }
@@ -51,5 +92,23 @@ abstract class SeveralLock extends AnyLock {
         } finally {
             turnstile.release();
         }
+    }
+
+    /** The threads of this process that wait by this object. */
+    final Set<Thread> queuedThreads() {
+        Set<Thread> threads = new HashSet<>(behind);
+        threads.addAll(use(OpenLock::waitingThreads));
+        return threads;
+    }
+
+    /** About how many wait: the threads that wait by this object, and the participants of others. */
+    final int queueLength() {
+        int others = use(open -> open.waiters().size() - open.waitingThreads().size());
+        return queuedThreads().size() + Math.max(others, 0);
+    }
+
+    /** Whether waiters are served strictly first come first served. */
+    final boolean isStrict() {
+        return use(OpenLock::patience) == 0;
     }
 }

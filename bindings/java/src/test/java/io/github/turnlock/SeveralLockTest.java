@@ -214,6 +214,24 @@ public class SeveralLockTest {
     }
 
     @Test
+    public void readersThatTryAtOnceAllHaveIt() throws Exception {
+        RwLock lock = file.rwLock("lock");
+        List<Future<?>> all = new ArrayList<>();
+        for (int reader = 0; reader < 8; reader++) {
+            all.add(others.submit(() -> {
+                for (int turn = 0; turn < 50; turn++) {
+                    lock.tryAcquire(RwLock.Mode.SHARED).get().close();
+                    lock.acquire(RwLock.Mode.SHARED, Duration.ZERO).close();
+                }
+                return null;
+            }));
+        }
+        for (Future<?> one : all) {
+            one.get();
+        }
+    }
+
+    @Test
     public void readersAreToldOfAWriterThatDiedUntilAWriterRepairs() throws Exception {
         RwLock lock = file.rwLock("lock", new RwLock.Options().onDeath(DeathPolicy.INFORM));
         assertTrue(lock.previousOwner().isEmpty());
