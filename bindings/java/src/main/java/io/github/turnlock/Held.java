@@ -55,6 +55,11 @@ abstract class Held implements AutoCloseable {
         }
     }
 
+    /** Whether it was not let go yet. */
+    final synchronized boolean isHeld() {
+        return taken != null;
+    }
+
     /** Calls the library with the hold; the status, if it is not a failure. */
     final int call(ToIntFunction<Pointer> function) {
         return Native.check(function.applyAsInt(hold()));

@@ -153,6 +153,22 @@ public final class LockFile implements AutoCloseable {
         return handle.use(file -> new RwLock(shared, name, options));
     }
 
+    /**
+     * Opens the reader/writer lock of this name (1 to 63 bytes of UTF-8), or creates it, in the place of a {@link
+     * java.util.concurrent.locks.ReentrantReadWriteLock}.
+     */
+    public TurnReentrantReadWriteLock readWriteLock(String name) {
+        return readWriteLock(name, new RwLock.Options());
+    }
+
+    /**
+     * Opens the reader/writer lock of this name (1 to 63 bytes of UTF-8), or creates it, in the place of a {@link
+     * java.util.concurrent.locks.ReentrantReadWriteLock}; of a fair one if the options are {@link RwLock.Options#strict}.
+     */
+    public TurnReentrantReadWriteLock readWriteLock(String name, RwLock.Options options) {
+        return new TurnReentrantReadWriteLock(rwLock(name, options));
+    }
+
     /** Opens the semaphore of this name (1 to 63 bytes of UTF-8), or creates it with one permit. */
     public TurnSemaphore semaphore(String name) {
         return semaphore(name, new TurnSemaphore.Options());
