@@ -179,6 +179,22 @@ public final class LockFile implements AutoCloseable {
         return handle.use(file -> new TurnSemaphore(shared, name, options));
     }
 
+    /**
+     * Opens the semaphore of this name (1 to 63 bytes of UTF-8), or creates it with one permit, in the place of a {@link
+     * java.util.concurrent.Semaphore}.
+     */
+    public CountingSemaphore countingSemaphore(String name) {
+        return countingSemaphore(name, new TurnSemaphore.Options());
+    }
+
+    /**
+     * Opens the semaphore of this name (1 to 63 bytes of UTF-8), or creates it, in the place of a {@link
+     * java.util.concurrent.Semaphore}; of a fair one if the options are {@link TurnSemaphore.Options#strict}.
+     */
+    public CountingSemaphore countingSemaphore(String name, TurnSemaphore.Options options) {
+        return new CountingSemaphore(semaphore(name, options));
+    }
+
     /** Opens the range lock of this name (1 to 63 bytes of UTF-8), or creates it. */
     public RangeLock rangeLock(String name) {
         return rangeLock(name, new PartsLock.Options());
