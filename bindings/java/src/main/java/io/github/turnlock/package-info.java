@@ -5,5 +5,8 @@
  * <p>A mutex or a ring that is open is one participant, with a slot in the file; of other kinds each hold is. Threads that share an
  * object are queued as one, first come first served (of range locks and keyed locks each by itself); a thread that is to be queued by
  * itself opens the lock again.
+ *
+ * <p>{@link io.github.turnlock.TurnReentrantReadWriteLock} and {@link io.github.turnlock.CountingSemaphore} stand in the place of the
+ * JDK's {@link java.util.concurrent.locks.ReentrantReadWriteLock} and {@link java.util.concurrent.Semaphore}.
  */
 package io.github.turnlock;
