@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	turnlock "github.com/turnlock/turnlock/bindings/go"
+	turnlock "turnlock.example/go"
 )
 
 // sections are how a program takes a lock that knows nothing of deaths: it opens it, and gives what locks and unlocks it.

@@ -1,3 +1,3 @@
-module github.com/turnlock/turnlock/bindings/go
+module turnlock.example/go
 
 go 1.19

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/turnlock/turnlock/bindings/go"
+	"turnlock.example/go"
 )
 
 // panics returns what a function panics with.

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/turnlock/turnlock/bindings/go"
+	"turnlock.example/go"
 )
 
 // partLock is what both kinds can do that have parts.

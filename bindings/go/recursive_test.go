@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/turnlock/turnlock/bindings/go"
+	"turnlock.example/go"
 )
 
 func recursive(file *turnlock.File) *turnlock.RecursiveMutex {

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/turnlock/turnlock/bindings/go"
+	"turnlock.example/go"
 )
 
 func newSemaphore(t *testing.T, permits uint32) (*turnlock.Semaphore, *turnlock.File, string) {

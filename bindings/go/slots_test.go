@@ -5,7 +5,7 @@ import (
 	"runtime"
 	"testing"
 
-	"github.com/turnlock/turnlock/bindings/go"
+	"turnlock.example/go"
 )
 
 // In a file with slots for what is held at once, and for the thread that creates the locks, but no more.

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/turnlock/turnlock/bindings/go"
+	"turnlock.example/go"
 )
 
 // A locker is what both kinds can do.

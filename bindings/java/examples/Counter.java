@@ -1,7 +1,7 @@
-import io.github.turnlock.Acquisition;
-import io.github.turnlock.DeadOwner;
-import io.github.turnlock.LockFile;
-import io.github.turnlock.Mutex;
+import turnlock.Acquisition;
+import turnlock.DeadOwner;
+import turnlock.LockFile;
+import turnlock.Mutex;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;

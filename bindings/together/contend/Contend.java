@@ -1,8 +1,8 @@
-import io.github.turnlock.DeadOwner;
-import io.github.turnlock.DeathPolicy;
-import io.github.turnlock.LockFile;
-import io.github.turnlock.RwLock;
-import io.github.turnlock.TurnSemaphore;
+import turnlock.DeadOwner;
+import turnlock.DeathPolicy;
+import turnlock.LockFile;
+import turnlock.RwLock;
+import turnlock.TurnSemaphore;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;

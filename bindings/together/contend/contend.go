@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/turnlock/turnlock/bindings/go"
+	"turnlock.example/go"
 )
 
 const me = "contend.go"

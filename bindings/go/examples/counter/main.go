@@ -15,7 +15,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/turnlock/turnlock/bindings/go"
+	"turnlock.example/go"
 )
 
 const me = "counter.go"

@@ -18,7 +18,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/turnlock/turnlock/bindings/go"
+	"turnlock.example/go"
 )
 
 const workers = 8

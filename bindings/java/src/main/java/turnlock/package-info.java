@@ -1,0 +1,12 @@
+/**
+ * Locks between processes that are nothing but a memory-mapped file, by {@code libturnlock} and JNA. Programs in other
+ * languages that open the same lock take turns with this one.
+ *
+ * <p>A mutex or a ring that is open is one participant, with a slot in the file; of other kinds each hold is. Threads that share an
+ * object are queued as one, first come first served (of range locks and keyed locks each by itself); a thread that is to be queued by
+ * itself opens the lock again.
+ *
+ * <p>{@link turnlock.TurnReentrantReadWriteLock} and {@link turnlock.CountingSemaphore} stand in the place of the
+ * JDK's {@link java.util.concurrent.locks.ReentrantReadWriteLock} and {@link java.util.concurrent.Semaphore}.
+ */
+package turnlock;
