@@ -340,7 +340,7 @@ func TestHoldersAndWaitersAreSeen(t *testing.T) {
 	all.Wait()
 }
 
-func TestARingIsStoodInAndLeft(t *testing.T) {
+func TestAMemberLeavesARing(t *testing.T) {
 	file, _ := newFile(t)
 	ring, err := file.TurnRing("ring", &turnlock.RingOptions{Algorithm: turnlock.Sum, Step: 3, Member: true})
 	must(err)

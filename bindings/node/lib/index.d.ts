@@ -120,7 +120,7 @@ export interface Mutex extends ExclusiveLock {}
 /** A lock whose turn goes round: a holder gets it again only after every other participant that wants it. */
 export class TurnRing {
   private constructor();
-  /** The participant, if it stands in the ring, leaves it until its next turn is asked for. */
+  /** The participant, if it is a member of the ring, leaves it until its next turn is asked for. */
   leave(): void;
 }
 export interface TurnRing extends ExclusiveLock {}

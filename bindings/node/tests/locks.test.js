@@ -153,7 +153,7 @@ test('holders and waiters are seen', async (t) => {
   await Promise.all(waits.map(async (wait) => (await wait).unlock()));
 });
 
-test('a ring is stood in and left', (t) => {
+test('a member leaves a ring', (t) => {
   const ring = newFile(t).turnRing('ring', { algorithm: 'sum', step: 3, member: true });
   ring.leave();
   const held = ring.lockSync();

@@ -439,7 +439,7 @@ impl AnyGuard<'_> {
 }
 
 impl OpenLock {
-    /// Has the calling thread leave a ring that it stands in.
+    /// Has the calling thread leave a ring that it is a member of.
     pub fn leave(&self, py: Python) -> Result<()> {
         match &self.lock {
             AnyLock::Ring(ring) => {

@@ -259,7 +259,7 @@ impl Exclusive {
         closed.map(drop).or_raise(py)
     }
 
-    /// Leaves a turn ring: what the calling thread stands in is passed over until its next turn is asked for.
+    /// Leaves a turn ring: the calling thread, if it is a member, is passed over until it asks for its next turn.
     fn _leave(&self, py: Python) -> PyResult<()> {
         let lock = self.lock(py)?;
         lock.leave(py).or_raise(py)

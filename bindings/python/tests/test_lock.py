@@ -281,7 +281,7 @@ def test_a_ring_of_members_passes_the_turn_round(path):
         thread.start()
     for thread in threads:
         thread.join(PATIENCE)
-    # From when all three stand in it.
+    # From when all three are members.
     all_there = max(order.index(name) for name in "abc")
     together = order[all_there:]
     assert len(together) >= 3 * (turns - 1) - 2

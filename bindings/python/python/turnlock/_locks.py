@@ -190,5 +190,5 @@ class TurnRing(_native.Exclusive):
         )
 
     def leave(self) -> None:
-        """The calling thread, if it stands in the ring, is passed over until its next turn is asked for."""
+        """The calling thread, if it is a member of the ring, is passed over until it asks for its next turn."""
         self._leave()
