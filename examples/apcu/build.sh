@@ -1,24 +1,26 @@
 #!/bin/sh
 # APCu (PHP's shared cache) with turnlock's locks: fetches APCu's source as Debian's package manager has it, builds it as it
-# is and with turnlock, runs its own tests with both, and kills readers of both (apcu#632).
+# is and with turnlock, runs its own tests with both, kills readers of both (apcu#632), and writers of the one with turnlock.
 #
-#     examples/apcu/build.sh [FOLDER]
+#     examples/apcu/build.sh [FOLDER [KILLS]]
 #
 # Debian or Ubuntu, with php-cli, php-dev and a C compiler installed, and `deb-src` among apt's sources (or APCu's .orig.tar
-# of the package php-apcu in FOLDER already). FOLDER, `target/apcu` if not said, gets everything; nothing is installed.
+# of the package php-apcu in FOLDER already). FOLDER, `target/apcu` if not said, gets everything; nothing is installed. KILLS
+# is how many processes are killed at random moments, 300 if not said.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
 folder=${1:-$root/target/apcu}
+kills=${2:-300}
 mkdir -p "$folder"
 folder=$(cd "$folder" && pwd)
 
-for tool in php phpize cc make cargo; do
-    command -v "$tool" >/dev/null || { echo "$0: no $tool: apt-get install php-cli php-dev gcc make" >&2; exit 1; }
+for tool in php phpize cc make patch cargo; do
+    command -v "$tool" >/dev/null || { echo "$0: no $tool: apt-get install php-cli php-dev gcc make patch" >&2; exit 1; }
 done
 (cd "$root" && cargo build --release --lib)
-lib=$root/target/release
+lib=${CARGO_TARGET_DIR:-$root/target}/release
 
 cd "$folder"
 set -- php-apcu_*.orig.tar.*
@@ -37,13 +39,8 @@ newest=$(ls -d source/apcu-5.* | tail -n 1)
 cp -r "$newest" stock
 cp -r "$newest" turnlock
 
-# Three changes: the two types, and what implements the interface.
-sed -i 's|typedef pthread_rwlock_t apc_lock_t;|#include "apc_turnlock.h"\n\t\ttypedef apc_turnlock_rwlock apc_lock_t;|' \
-    turnlock/apc_lock.h
-sed -i 's|typedef pthread_mutex_t apc_mutex_t;|#include "apc_turnlock.h"\ntypedef apc_turnlock_mutex apc_mutex_t;|' \
-    turnlock/apc_mutex.h
-grep -q apc_turnlock_rwlock turnlock/apc_lock.h && grep -q apc_turnlock_mutex turnlock/apc_mutex.h || {
-    echo "$0: this APCu declares its locks otherwise: change build.sh" >&2
+patch -s -d turnlock -p1 <"$here/apcu.patch" || {
+    echo "$0: apcu.patch is for APCu 5.1.22 to 5.1.24, and this is ${newest#source/}" >&2
     exit 1
 }
 cp "$here/apc_turnlock.h" turnlock/
@@ -61,6 +58,17 @@ for which in stock turnlock; do
     )
 done
 
+# run WHICH PROGRAM ARGUMENT: runs a program of this folder with one of the two.
+run() {
+    (
+        cd "$1"
+        # In some packages of PHP these two are files of their own.
+        extensions=$(php -r 'foreach (["pcntl", "posix"] as $e)
+            if (file_exists(ini_get("extension_dir") . "/$e.so")) echo "-d extension=" . ini_get("extension_dir") . "/$e.so ";')
+        timeout 600 php -n -d extension_dir="$PWD/modules" $extensions -d extension=apcu.so -d apc.enable_cli=1 "$here/$2" "$3"
+    )
+}
+
 ended=0
 for which in stock turnlock; do
     echo "== $which: APCu's own tests"
@@ -69,10 +77,8 @@ for which in stock turnlock; do
         -d extension_dir="$PWD/modules" -d extension=apcu.so tests >tests.out 2>&1) || [ "$which" = stock ] || ended=1
     grep -E '^(Number of tests|Tests (skipped|failed|passed)|FAIL)' "$which/tests.out" || ended=1
     echo "== $which: readers are killed"
-    said=$(cd "$which" && timeout 120 php -n -d extension_dir="$PWD/modules" $(php -r 'foreach (["pcntl", "posix"] as $e)
-        if (file_exists(ini_get("extension_dir") . "/$e.so")) echo "-d extension=" . ini_get("extension_dir") . "/$e.so ";') \
-        -d extension=apcu.so -d apc.enable_cli=1 "$here/wedge.php" 50) && came=through || came=wedged
-    echo "$said"
-    [ "$which" = stock ] || [ "$came" = through ] || ended=1
+    run "$which" wedge.php 50 || [ "$which" = stock ] || ended=1
 done
+echo "== turnlock: writers are killed"
+run turnlock kill.php "$kills" || ended=1
 exit $ended
