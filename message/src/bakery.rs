@@ -156,6 +156,24 @@ impl Bakery {
         self.choosing
     }
 
+    /// Returns its number; 0: it has none.
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// Returns the largest number that it has taken or heard of.
+    pub fn highest(&self) -> u64 {
+        self.highest
+    }
+
+    /// Returns whether `peer` has answered the present question and does not stand in the way.
+    ///
+    /// # Panics
+    /// If `peer` is not below [`Machine::participants`].
+    pub fn has_passed(&self, peer: usize) -> bool {
+        self.passed[peer]
+    }
+
     /// Asks all anew.
     fn next_question(&mut self, actions: &mut Actions) {
         self.question += 1;

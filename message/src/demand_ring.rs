@@ -129,6 +129,16 @@ impl DemandRing {
         })
     }
 
+    /// Returns a token, while it is here: 0 is ping, 1 is pong.
+    pub fn token(&self, token: usize) -> Option<RingToken> {
+        self.here.get(token).copied().flatten()
+    }
+
+    /// Returns the source's `m`: which token came here last, and its counter then. `None`: none has come.
+    pub fn last_seen(&self) -> Option<(usize, u16)> {
+        self.seen
+    }
+
     /// Does what there is to do by what the host sees: makes lost tokens anew, enters, sends on a token that is wanted, one at
     /// most. To be repeated until it does nothing more: what was sent may have been lost by then.
     pub fn attend(&mut self, host: &mut impl RingHost) -> Vec<Action<Say>> {

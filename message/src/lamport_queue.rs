@@ -153,6 +153,28 @@ impl LamportQueue {
         Self { members, standing, clock: 1, queue, newest }
     }
 
+    /// Returns the local clock: larger than every stamp that this participant has sent or seen.
+    pub fn clock(&self) -> u64 {
+        self.clock
+    }
+
+    /// Returns the clock of the last message of `participant`, or of this one, that counts here: of its request while that
+    /// stands. 0: none has come.
+    ///
+    /// # Panics
+    /// If `participant` is not below [`Machine::participants`].
+    pub fn last_clock_of(&self, participant: usize) -> u64 {
+        self.queue[participant].clock
+    }
+
+    /// Returns whether a request of `participant` stands, as far as this participant has heard.
+    ///
+    /// # Panics
+    /// As [`Self::last_clock_of`].
+    pub fn has_request_of(&self, participant: usize) -> bool {
+        self.queue[participant].is_request
+    }
+
     /// Tells all that are present, with one stamp, which is returned.
     fn broadcast(&mut self, actions: &mut Actions, say: impl Fn(u64) -> Say) -> u64 {
         let clock = self.tick();

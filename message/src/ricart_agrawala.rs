@@ -160,6 +160,24 @@ impl RicartAgrawala {
         Self { members, standing, clock, token, requests, is_asked_for, newest: 0, sent, on_its_way }
     }
 
+    /// Returns the token, while it is here.
+    pub fn token(&self) -> Option<&MeshToken> {
+        self.token.as_ref()
+    }
+
+    /// Returns the stamp of this participant's last request: its life in the upper 32 bits, and how many requests it has made.
+    pub fn clock(&self) -> u64 {
+        self.clock
+    }
+
+    /// Returns the stamp of the last request of `peer` that came; 0: none.
+    ///
+    /// # Panics
+    /// If `peer` is not below [`Machine::participants`].
+    pub fn request_of(&self, peer: usize) -> u64 {
+        self.requests[peer]
+    }
+
     /// Sends the same to all that are present.
     fn broadcast(&self, actions: &mut Actions, message: &Say) {
         actions.extend(self.members.others().map(|to| Action::Send { to, message: message.clone() }));
