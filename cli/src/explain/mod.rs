@@ -5,6 +5,7 @@
 //! | `debugger` | a process of our own, one machine instruction at a time |
 //! | `actor` | the processes: this command, started again |
 //! | `registers` | what the file says |
+//! | `picture` | what is shown after a step |
 //! | `stage` | the processes at their file, and a picture after each of their steps |
 //! | `scripts` | who does what, in which order |
 //! | `sentences` | what has just happened, told from the registers before and after |
@@ -13,6 +14,7 @@
 
 mod actor;
 mod debugger;
+mod picture;
 mod plain;
 mod registers;
 mod screen;
@@ -27,7 +29,8 @@ use super::{
     terminal::{self, Screen},
 };
 use actor::Ring;
-use stage::{Audience, Stage, Stop};
+use picture::{Audience, Stop};
+use stage::Stage;
 use std::{process::ExitCode, time::Duration};
 
 /// See an algorithm work: three real processes at a real lock file, one store at a time

@@ -1,9 +1,6 @@
 //! The explanation as text, for a pipe, a file, or a reader that goes line by line.
 
-use super::{
-    stage::{Picture, Stop},
-    table,
-};
+use super::picture::{Cell, Picture, Stop, Table};
 use crate::{
     describe::{FAINT, STRONG},
     print,
@@ -38,7 +35,7 @@ impl Plain {
                 let _ = writeln!(text, "{} {line}", if at == 0 { "-" } else { " " });
             }
         }
-        text += &drawn(picture);
+        text += &drawn(&picture.table);
         match print::line(&text) {
             Ok(true) => self.ending.within(self.pace).map_or(Ok(()), |signal| Err(Stop::Quit(Some(signal)))),
             Ok(false) => Err(Stop::Quit(None)),
@@ -48,22 +45,18 @@ impl Plain {
 }
 
 /// Returns the table, with a star at each cell that the step has changed.
-fn drawn(picture: &Picture) -> String {
-    let columns = table::columns(&picture.registers);
-    let head = columns.iter().map(|(name, width)| format!("{name:<0$}", width + 2)).collect::<String>();
+fn drawn(table: &Table) -> String {
+    let head = table.columns.iter().map(|(name, width)| format!("{name:<0$}", width + 2)).collect::<String>();
     let mut text = format!("  {FAINT}{}{FAINT:#}\n", head.trim_end());
-    for row in table::rows(picture) {
-        let mut line = String::from("  ");
-        for (cell, (_, width)) in row.iter().zip(&columns) {
-            let star = if cell.changed { "*" } else { "" };
-            let _ = write!(line, "{:<1$}", format!("{}{star}", cell.text), width + 2);
-        }
-        text += line.trim_end();
-        text.push('\n');
+    let starred = |cell: &Cell| format!("{}{}", cell.text, if cell.changed { "*" } else { "" });
+    for row in &table.rows {
+        let cells = row.iter().zip(&table.columns);
+        let line: String =
+            cells.map(|(cell, (_, width))| format!("{:<1$}", starred(cell), width + 2)).collect();
+        let _ = writeln!(text, "  {}", line.trim_end());
     }
-    let words = table::of_the_lock(&picture.registers, picture);
-    let words: Vec<String> =
-        words.iter().map(|cell| format!("{}{}", cell.text, if cell.changed { "*" } else { "" })).collect();
-    let _ = writeln!(text, "  {}", words.join(", "));
+    for line in &table.lines {
+        let _ = writeln!(text, "  {}", line.iter().map(starred).collect::<Vec<_>>().join(", "));
+    }
     text
 }

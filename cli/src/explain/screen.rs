@@ -1,9 +1,6 @@
 //! The explanation on a terminal: a picture, and a key to go on.
 
-use super::{
-    stage::{Picture, Stop},
-    table,
-};
+use super::picture::{Picture, Stop, Table};
 use crate::{
     terminal::{Input, Screen, is_control},
     words_in_lines::broken,
@@ -117,10 +114,12 @@ impl Show {
 /// Draws a picture: the registers, what has just happened, and what happened before.
 pub fn draw(frame: &mut Frame, pictures: &[Picture], at: usize, pace: Option<Duration>, ended: bool) {
     let picture = &pictures[at];
-    let registers = register_lines(picture);
+    let registers = register_lines(&picture.table);
+    // What stands below does not go up and down.
+    let most = pictures.iter().map(|picture| picture.table.rows.len() + picture.table.lines.len()).max();
     let [top, table, told, bottom] = Layout::vertical([
         Constraint::Length(2),
-        Constraint::Length(registers.len() as u16 + 1),
+        Constraint::Length(most.map_or(0, |most| most as u16) + 2),
         Constraint::Min(3),
         Constraint::Length(1),
     ])
@@ -132,18 +131,18 @@ pub fn draw(frame: &mut Frame, pictures: &[Picture], at: usize, pace: Option<Dur
     frame.render_widget(keys(at, pictures.len(), pace, ended), bottom);
 }
 
-fn register_lines(picture: &Picture) -> Vec<Line<'static>> {
-    let columns = table::columns(&picture.registers);
-    let head = columns.iter().map(|(name, width)| Span::styled(format!("{name:<0$}", width + 1), FAINT));
+fn register_lines(table: &Table) -> Vec<Line<'static>> {
+    let head =
+        table.columns.iter().map(|(name, width)| Span::styled(format!("{name:<0$}", width + 1), FAINT));
     let mut lines = vec![Line::from_iter(std::iter::once(Span::raw(" ")).chain(head))];
-    for row in table::rows(picture) {
+    for row in &table.rows {
         let mut spans = vec![Span::raw(" ")];
-        for (cell, (name, width)) in row.into_iter().zip(&columns) {
+        for (cell, (name, width)) in row.iter().zip(&table.columns) {
             let style = match &cell.text[..] {
                 _ if cell.changed => CHANGED,
                 "INSIDE" | "here" => STRONG.fg(Color::Green),
                 text if text.starts_with("dead") => STRONG.fg(Color::Red),
-                _ if *name == "process" => STRONG,
+                _ if matches!(*name, "process" | "participant") => STRONG,
                 _ => Style::new(),
             };
             spans.push(Span::styled(format!("{:<width$}", cell.text), style));
@@ -151,12 +150,14 @@ fn register_lines(picture: &Picture) -> Vec<Line<'static>> {
         }
         lines.push(Line::from(spans));
     }
-    let mut spans = vec![Span::raw(" ")];
-    for cell in table::of_the_lock(&picture.registers, picture) {
-        spans.push(Span::styled(cell.text, if cell.changed { CHANGED } else { FAINT }));
-        spans.push(Span::raw("  "));
+    for line in &table.lines {
+        let mut spans = vec![Span::raw(" ")];
+        for cell in line {
+            spans.push(Span::styled(cell.text.clone(), if cell.changed { CHANGED } else { FAINT }));
+            spans.push(Span::raw("  "));
+        }
+        lines.push(Line::from(spans));
     }
-    lines.push(Line::from(spans));
     lines
 }
 

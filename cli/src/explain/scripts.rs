@@ -1,9 +1,6 @@
 //! The three explanations: who does what, in which order. What then happens is read from the file.
 
-use super::{
-    actor::Still,
-    stage::{Stage, Stop},
-};
+use super::{actor::Still, picture::Stop, stage::Stage};
 
 /// The participants, in the order of their slots.
 pub const LABELS: [&str; 3] = ["ada", "ben", "cleo"];

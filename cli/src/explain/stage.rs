@@ -2,62 +2,16 @@
 
 use super::{
     actor::{Actor, Ring, Still},
+    picture::{Audience, Picture, Stop},
     registers::{FileBytes, registers, slot_in, waits},
     sentences,
+    table::{self, Member},
 };
 use std::{
     io,
     path::{Path, PathBuf},
 };
 use turnlock::inspect::{Held, LockRegisters, SlotRegisters};
-
-/// One picture: the registers as the file has them after a step, and what has just happened.
-#[derive(Clone)]
-pub struct Picture {
-    /// What the chapter is about.
-    pub chapter: String,
-    /// What happened, in sentences.
-    pub sentences: Vec<String>,
-    /// The registers before the step.
-    pub before: LockRegisters,
-    /// The registers now.
-    pub registers: LockRegisters,
-    /// Each process: its label, slot and pid, and what it does.
-    pub cast: Vec<Member>,
-}
-
-/// A process in a picture.
-#[derive(Clone)]
-pub struct Member {
-    /// What it calls itself.
-    pub label: &'static str,
-    /// Its slot.
-    pub slot: usize,
-    /// Its process.
-    pub pid: u32,
-    /// What it does.
-    pub doing: &'static str,
-}
-
-/// Why an explanation ends before its end.
-#[derive(Debug)]
-pub enum Stop {
-    /// The user ended it, or a signal (its number) came.
-    Quit(Option<usize>),
-    /// Something failed.
-    Failed(io::Error),
-    /// The terminal, or standard output, cannot be written to.
-    Unprinted(io::Error),
-}
-
-impl From<io::Error> for Stop {
-    fn from(error: io::Error) -> Self {
-        Stop::Failed(error)
-    }
-}
-
-/// Whom the pictures are shown to.
-pub type Audience<'a> = dyn FnMut(&Picture) -> Result<(), Stop> + 'a;
 
 /// The processes, the file and the audience.
 pub struct Stage<'a> {
@@ -125,9 +79,9 @@ impl<'a> Stage<'a> {
             pid: actor.pid(),
             doing: actor.doing,
         };
-        let cast = self.actors.iter().map(member).collect();
-        let picture = Picture { chapter: self.chapter.clone(), sentences, before, registers: now, cast };
-        (self.audience)(&picture)
+        let cast: Vec<Member> = self.actors.iter().map(member).collect();
+        let table = table::of_registers(&before, &now, &cast);
+        (self.audience)(&Picture { chapter: self.chapter.clone(), sentences, table })
     }
 
     /// Tells a process to call something, and says so.

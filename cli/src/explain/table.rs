@@ -1,17 +1,40 @@
-//! The registers as a table, for a screen and for a pipe.
+//! The registers of a lock file as a table.
 
-use super::{registers::slot_in, stage::Picture};
+use super::{
+    picture::{Cell, Table},
+    registers::slot_in,
+};
 use turnlock::inspect::{Held, LockRegisters};
 
-/// One cell, and whether the last step has changed it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Cell {
-    pub text: String,
-    pub changed: bool,
+/// A process in the table.
+pub struct Member {
+    /// What it calls itself.
+    pub label: &'static str,
+    /// Its slot.
+    pub slot: usize,
+    /// Its process.
+    pub pid: u32,
+    /// What it does.
+    pub doing: &'static str,
 }
 
-/// The heads of the columns and their widths.
-pub fn columns(registers: &LockRegisters) -> Vec<(&'static str, usize)> {
+/// Returns the registers that these processes have now, and before the last step.
+pub fn of_registers(before: &LockRegisters, now: &LockRegisters, cast: &[Member]) -> Table {
+    let row = |member: &Member| {
+        let (old, new) = (cells(before, member.slot), cells(now, member.slot));
+        let who = [member.slot.to_string(), format!("{} ({})", member.label, member.pid)];
+        let registers = new.into_iter().zip(old).map(changed);
+        who.map(Cell::plain).into_iter().chain(registers).chain([Cell::plain(member.doing)]).collect()
+    };
+    let words = of_the_lock(now).into_iter().zip(of_the_lock(before)).map(changed).collect();
+    Table { columns: columns(now), rows: cast.iter().map(row).collect(), lines: vec![words] }
+}
+
+fn changed((text, old): (String, String)) -> Cell {
+    Cell { changed: text != old, text }
+}
+
+fn columns(registers: &LockRegisters) -> Vec<(&'static str, usize)> {
     let who = [("slot", 4), ("process", 14)];
     let registers: &[(&'static str, usize)] = match registers.kind {
         "ring" => &[("wants", 8), ("S", 4), ("left", 4), ("k", 2), ("turn", 4), ("queue", 5), ("held", 7)],
@@ -20,46 +43,23 @@ pub fn columns(registers: &LockRegisters) -> Vec<(&'static str, usize)> {
     who.iter().chain(registers).chain(&[("does", 16)]).copied().collect()
 }
 
-/// A row for each slot, in the order of [`columns`].
-pub fn rows(picture: &Picture) -> Vec<Vec<Cell>> {
-    let row = |slot| {
-        let (old, new) = (cells(&picture.before, slot), cells(&picture.registers, slot));
-        let member = picture.cast.iter().find(|member| member.slot == slot);
-        let who = member.map(|member| format!("{} ({})", member.label, member.pid));
-        let does = member.map_or("", |member| member.doing);
-        let plain = |text: String| Cell { text, changed: false };
-        let changed = |(text, old): (String, &String)| Cell { changed: text != *old, text };
-        let registers = new.into_iter().zip(&old).map(changed);
-        [plain(slot.to_string()), plain(who.unwrap_or_default())]
-            .into_iter()
-            .chain(registers)
-            .chain([plain(does.into())])
-            .collect()
-    };
-    picture.cast.iter().map(|member| row(member.slot)).collect()
-}
-
 /// Returns what the lock's own words say.
-pub fn of_the_lock(registers: &LockRegisters, picture: &Picture) -> Vec<Cell> {
-    let line = |registers: &LockRegisters| {
-        let bias = match (registers.bias_owner, registers.bias_revoked) {
-            (None, _) => "none".to_owned(),
-            (Some(slot), false) => format!("slot {slot}"),
-            (Some(slot), true) => format!("slot {slot}, revoked"),
-        };
-        let state = match registers.state {
-            "inconsistent" => "owner dead",
-            state => state,
-        };
-        let mut words =
-            vec![format!("last fencing token {}", registers.fencing_token), format!("state: {state}")];
-        if registers.kind != "ring" {
-            words.push(format!("bias: {bias}"));
-        }
-        words
+fn of_the_lock(registers: &LockRegisters) -> Vec<String> {
+    let bias = match (registers.bias_owner, registers.bias_revoked) {
+        (None, _) => "none".to_owned(),
+        (Some(slot), false) => format!("slot {slot}"),
+        (Some(slot), true) => format!("slot {slot}, revoked"),
     };
-    let (old, new) = (line(&picture.before), line(registers));
-    new.into_iter().zip(old).map(|(text, old)| Cell { changed: text != old, text }).collect()
+    let state = match registers.state {
+        "inconsistent" => "owner dead",
+        state => state,
+    };
+    let mut words =
+        vec![format!("last fencing token {}", registers.fencing_token), format!("state: {state}")];
+    if registers.kind != "ring" {
+        words.push(format!("bias: {bias}"));
+    }
+    words
 }
 
 /// Returns the registers of a slot, as text.
