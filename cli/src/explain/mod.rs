@@ -1,4 +1,4 @@
-//! `turnlock explain`: real processes at a real lock file, slowly, with sentences.
+//! `turnlock explain`: real processes at a real lock file, slowly, with sentences; and machines that send messages.
 //!
 //! | module | what it has |
 //! |---|---|
@@ -10,10 +10,12 @@
 //! | `scripts` | who does what, in which order |
 //! | `sentences` | what has just happened, told from the registers before and after |
 //! | `table` | the registers as a table |
+//! | `messages` | locks by messages: machines, and what is under way between them |
 //! | `plain`, `screen` | the pictures, printed; the pictures, on a terminal |
 
 mod actor;
 mod debugger;
+mod messages;
 mod picture;
 mod plain;
 mod registers;
@@ -31,17 +33,22 @@ use super::{
 use actor::Ring;
 use picture::{Audience, Stop};
 use stage::Stage;
-use std::{process::ExitCode, time::Duration};
+use std::{io, process::ExitCode, time::Duration};
 
-/// See an algorithm work: three real processes at a real lock file, one store at a time
+/// See an algorithm work: real processes at a real lock file, one store at a time
 ///
-/// Starts three processes of this very command at a lock file in a temporary folder and has them lock and unlock, stopping
+/// For a lock in shared memory, this starts three processes of this very command at a lock file in a temporary folder and has them lock and unlock, stopping
 /// each after every store that moves one of the lock's registers. Nothing is acted: what is shown is read from the file,
 /// and what runs is the code that every program runs, single-stepped as a debugger does. Where the system forbids
 /// that, it goes from call to call.
 ///
+/// For locks by messages (turnlock run --algorithm), what a participant knows is in its own memory, where no other process can
+/// look. So messages has the machines that run in a lock file, three of them, in this process, and delivers one message at a
+/// time, always in the same order. What is shown is read from the machines.
+///
 /// bakery: a number for each who comes, two that draw the same, a holder that is killed. ring: a privilege that goes round.
-/// bias: why most acquisitions take no number at all.
+/// bias: why most acquisitions take no number at all. messages: who sends what to whom, and a holder that is killed, for each
+/// algorithm by messages, or the one that --algorithm names.
 #[derive(clap::Args)]
 #[command(after_help = "\
 KEYS
@@ -59,20 +66,24 @@ EXIT CODES
 EXAMPLES
   turnlock explain bakery
   turnlock explain ring --ring k-state
-  turnlock explain bias --plain | less")]
+  turnlock explain bias --plain | less
+  turnlock explain messages --algorithm lamport-queue")]
 pub struct Explain {
     /// What to explain
     subject: Subject,
     /// Which ring
     #[arg(long, value_name = "ALGORITHM", default_value = "raynal")]
     ring: Ring,
+    /// Which lock by messages; without it all of them, one after the other
+    #[arg(long)]
+    algorithm: Option<messages::Algorithm>,
     /// Print text, as is done where standard output is no terminal
     #[arg(long)]
     plain: bool,
     /// Go on by itself after so many seconds; printed text does so at once
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pace: Option<Duration>,
-    /// Show what each call of the library has done, not each store
+    /// Show what each call of the library has done, not each store or message
     #[arg(long)]
     by_calls: bool,
     /// Be one of the processes: how the explanation starts this command.
@@ -89,29 +100,31 @@ enum Subject {
     Ring,
     /// the bias: acquiring again without asking anyone
     Bias,
+    /// locks by messages: who sends what to whom
+    Messages,
 }
 
 impl Explain {
+    /// Returns what is wrong with the options.
+    pub fn check(&self) -> Result<(), String> {
+        match self.algorithm.is_some() && self.subject != Subject::Messages {
+            true => Err("--algorithm is for \"explain messages\"".into()),
+            false => Ok(()),
+        }
+    }
+
     /// Runs it.
     pub fn run(&self) -> ExitCode {
         if !self.act.is_empty() {
             return actor::act(&self.act);
         }
-        let folder = match tempfile::Builder::new().prefix("turnlock-explain-").tempdir() {
-            Ok(folder) => folder,
-            Err(error) => {
-                let what = format!("cannot make a temporary folder (TMPDIR says where): {error}");
-                return print::fail(exit::FAILED, &what);
-            }
-        };
-        let path = folder.path().join("explained.lock");
         let told = match self.plain || !terminal::is_there() {
             true => plain::Plain::new(self.pace.unwrap_or_default())
                 .map_err(Stop::Failed)
-                .and_then(|mut plain| self.tell(&path, &mut |picture| plain.show(picture))),
+                .and_then(|mut plain| self.tell(&mut |picture| plain.show(picture))),
             false => Screen::open().map_err(Stop::Unprinted).and_then(|screen| {
                 let mut show = screen::Show::new(screen, self.pace);
-                self.tell(&path, &mut |picture| show.show(picture))?;
+                self.tell(&mut |picture| show.show(picture))?;
                 show.end()
             }),
         };
@@ -127,13 +140,23 @@ impl Explain {
         }
     }
 
-    fn tell<'a>(&self, path: &std::path::Path, audience: &'a mut Audience<'a>) -> Result<(), Stop> {
+    fn tell(&self, audience: &mut Audience) -> Result<(), Stop> {
+        if self.subject == Subject::Messages {
+            return messages::show(self.algorithm, self.by_calls, audience);
+        }
+        let folder = tempfile::Builder::new().prefix("turnlock-explain-").tempdir().map_err(|error| {
+            let what = format!("cannot make a temporary folder (TMPDIR says where): {error}");
+            io::Error::new(error.kind(), what)
+        })?;
+        let path = folder.path().join("explained.lock");
         let ring = (self.subject == Subject::Ring).then_some(self.ring);
-        let mut stage = Stage::set(path, &scripts::LABELS, ring, self.by_calls, audience)?;
+        let mut show = |picture: &_| audience(picture);
+        let mut stage = Stage::set(&path, &scripts::LABELS, ring, self.by_calls, &mut show)?;
         match self.subject {
             Subject::Bakery => scripts::bakery(&mut stage),
             Subject::Ring => scripts::ring(&mut stage),
             Subject::Bias => scripts::bias(&mut stage),
+            Subject::Messages => Ok(()),
         }
     }
 }

@@ -1,12 +1,12 @@
-//! The three explanations: who does what, in which order. What then happens is read from the file.
+//! The explanations at a lock file: who does what, in which order. What then happens is read from the file.
 
 use super::{actor::Still, picture::Stop, stage::Stage};
 
 /// The participants, in the order of their slots.
 pub const LABELS: [&str; 3] = ["ada", "ben", "cleo"];
-const ADA: usize = 0;
-const BEN: usize = 1;
-const CLEO: usize = 2;
+pub const ADA: usize = 0;
+pub const BEN: usize = 1;
+pub const CLEO: usize = 2;
 
 /// Lamport's bakery: a number, a tie, a death.
 pub fn bakery(stage: &mut Stage) -> Result<(), Stop> {
