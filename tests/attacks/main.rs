@@ -242,31 +242,35 @@ mod with_mutants {
     use super::Program;
     use turnlock::mutants::Mutant;
 
-    fn is_caught(mutant: Mutant, name: &'static str, arguments: &[&str], verdict: &str) {
+    /// By one of these verdicts.
+    fn is_caught(mutant: Mutant, name: &'static str, arguments: &[&str], verdicts: &[&str]) {
         let run = Program::new(name).run_with(&[("TURNLOCK_MUTANT", &format!("{mutant:?}"))], arguments);
         println!("{mutant:?}: {}", run.said.trim_end());
-        assert!(!run.status.success() && run.said.contains(verdict), "{mutant:?} was on: {run}");
+        let is_told = verdicts.iter().any(|verdict| run.said.contains(verdict));
+        assert!(!run.status.success() && is_told, "{mutant:?} was on: {run}");
     }
 
     #[test]
     fn an_entry_in_the_file_before_the_threads_own_word_is_caught() {
-        is_caught(Mutant::HeldBeforeLocal, "signal_reentry", &["biased"], "FAIL");
+        is_caught(Mutant::HeldBeforeLocal, "signal_reentry", &["biased"], &["FAIL"]);
     }
 
     #[test]
     fn a_handler_that_does_not_see_what_is_under_way_is_caught() {
         for kind in ["range", "key", "permits"] {
-            is_caught(Mutant::UnderWayUnseen, "signal_kinds", &[kind], "the handler got -3");
+            is_caught(Mutant::UnderWayUnseen, "signal_kinds", &[kind], &["the handler got -3"]);
         }
     }
 
     #[test]
     fn a_look_at_the_place_before_the_threads_own_word_is_caught() {
-        is_caught(Mutant::ReservationBeforeLocal, "signal_kinds", &["place"], "FAIL");
+        is_caught(Mutant::ReservationBeforeLocal, "signal_kinds", &["place"], &["FAIL"]);
     }
 
     #[test]
     fn a_claim_that_leaves_its_descriptor_open_is_caught() {
-        is_caught(Mutant::ClaimStaysOpen, "fork_while_attaching", &[], "slots leaked");
+        // In one victim so many may leak that a later thread finds no slot.
+        let verdicts = ["slots leaked", "participant slots are taken"];
+        is_caught(Mutant::ClaimStaysOpen, "fork_while_attaching", &[], &verdicts);
     }
 }

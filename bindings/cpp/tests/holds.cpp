@@ -57,7 +57,7 @@ TEST(a_hold_takes_the_slot_that_is_chosen)
     turnlock::hold task(file, at_three);
     auto turn = turnlock::by(task, ring);
     turn.lock();
-    EXPECT(ring.holders().at(0).slot == 3);
+    EXPECT(ring.holder()->slot == 3);
     turn.unlock();
     EXPECT_FAILURE(turnlock::hold(file, at_three), turnlock::errc::in_use);
     at_three.slot = 100000;

@@ -9,18 +9,16 @@ import weakref
 from collections import deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from . import _native
 
-Got = TypeVar("Got")
 
-
-class Waited(NamedTuple, Generic[Got]):
+class Waited(NamedTuple):
     """What came of a wait."""
 
-    got: Got | None
-    """What was acquired."""
+    got: Any
+    """What was acquired, or None."""
     locked_by: str
     """If nothing was: who had the lock, as a sentence; "" if no holder was seen."""
 
@@ -90,7 +88,7 @@ class Lines:
 
     async def wait(
         self, begin: Callable[[], _native.Wait], timeout: float, give_back: Callable[[Any], None]
-    ) -> Waited[Any]:
+    ) -> Waited:
         """Waits at the end of the line, and then in the library, by what `begin` gives; for `timeout` seconds in all."""
         began = time.monotonic()
         async with self.here().place(timeout) as is_first:
@@ -100,19 +98,19 @@ class Lines:
             return await in_thread(begin(), left, give_back)
 
 
-async def in_thread(wait: _native.Wait, timeout: float, give_back: Callable[[Any], None]) -> Waited[Any]:
+async def in_thread(wait: _native.Wait, timeout: float, give_back: Callable[[Any], None]) -> Waited:
     """Has a thread of its own wait, and gives what it got. What comes after the caller has gone is given back."""
     loop = asyncio.get_running_loop()
-    done: asyncio.Future[Waited[Any]] = loop.create_future()
+    done: asyncio.Future[Waited] = loop.create_future()
 
-    def tell(waited: Waited[Any], error: BaseException | None) -> None:
+    def tell(waited: Waited, error: BaseException | None) -> None:
         if error is not None:
             done.set_exception(error)
         else:
             done.set_result(waited)
 
     def work() -> None:
-        waited, failed = Waited[Any](None, ""), None
+        waited, failed = Waited(None, ""), None
         try:
             got = wait.acquire(timeout)
             waited = Waited(got, "" if got else _native._refused_by())

@@ -136,7 +136,7 @@ class _Holding:
 
     async def _take(self) -> _native.Hold:
         lock, lines, want = self._lock, self._lines, self._want
-        waited: Waited[_native.Hold] = Waited(None, "")
+        waited = Waited(None, "")
         if not self._blocking or lines is None or lines.here().is_empty:
             waited = Waited(lock._take(want, False, -1), _native._refused_by())
         if waited.got is None and self._blocking and self._timeout != 0:
@@ -146,7 +146,8 @@ class _Holding:
                 waited = await lines.wait(lambda: lock._wait(want), self._timeout, lambda hold: hold._give_back())
         if waited.got is None:
             raise Timeout(lock.path, waited.locked_by)
-        return waited.got
+        hold: _native.Hold = waited.got
+        return hold
 
     def __await__(self) -> Generator[Any, None, _native.Hold]:
         return self._take().__await__()
