@@ -35,20 +35,20 @@ use picture::{Audience, Stop};
 use stage::Stage;
 use std::{io, process::ExitCode, time::Duration};
 
-/// See an algorithm work: real processes at a real lock file, one store at a time
+/// See an algorithm work, store by store or message by message
 ///
-/// For a lock in shared memory, this starts three processes of this very command at a lock file in a temporary folder and has them lock and unlock, stopping
-/// each after every store that moves one of the lock's registers. Nothing is acted: what is shown is read from the file,
-/// and what runs is the code that every program runs, single-stepped as a debugger does. Where the system forbids
-/// that, it goes from call to call.
+/// bakery, ring and bias start three processes of this very command at a lock file in a temporary folder and have them lock and
+/// unlock, stopping each after every store that moves one of the lock's registers. Nothing is acted: what is shown is read
+/// from the file, and what runs is the code that every program runs, single-stepped as a debugger does. Where the system
+/// forbids that, it goes from call to call.
 ///
-/// For locks by messages (turnlock run --algorithm), what a participant knows is in its own memory, where no other process can
-/// look. So messages has the machines that run in a lock file, three of them, in this process, and delivers one message at a
-/// time, always in the same order. What is shown is read from the machines.
+/// messages has three participants of a lock by messages (turnlock run --algorithm) in this one process, and delivers one message at a
+/// time, always in the same order. Their machines are those that run in a lock file, and what is shown is read from them. No
+/// process is stepped: what a participant of such a lock knows is in its own memory, where no other process can look.
 ///
 /// bakery: a number for each who comes, two that draw the same, a holder that is killed. ring: a privilege that goes round.
-/// bias: why most acquisitions take no number at all. messages: who sends what to whom, and a holder that is killed, for each
-/// algorithm by messages, or the one that --algorithm names.
+/// bias: why most acquisitions take no number at all. messages: for each algorithm who sends what to whom, what each knows,
+/// and how the others go on when a holder is killed.
 #[derive(clap::Args)]
 #[command(after_help = "\
 KEYS
@@ -74,7 +74,7 @@ pub struct Explain {
     /// Which ring
     #[arg(long, value_name = "ALGORITHM", default_value = "raynal")]
     ring: Ring,
-    /// Which lock by messages; without it all of them, one after the other
+    /// Which algorithm by messages [default: all, one after the other]
     #[arg(long)]
     algorithm: Option<messages::Algorithm>,
     /// Print text, as is done where standard output is no terminal

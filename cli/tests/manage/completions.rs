@@ -84,7 +84,7 @@ fn completions_are_what_each_shell_can_read() {
 /// Words of a line, of which the last one is completed; and what comes, one after the other.
 const LINES: [(&[&str], &str); 13] = [
     (&["re"], "report reset reap remove-lock"),
-    (&["explain", ""], "bakery ring bias"),
+    (&["explain", ""], "bakery ring bias messages"),
     (&["run", "--algorithm", "ba"], "bakery"),
     (&["lock", "--on-death", ""], "inform release"),
     (&["unlock", "--"], "--fd --lock --help"),
@@ -133,7 +133,7 @@ fn fish_completes_likewise() {
     let script = r#"source $S/fish; for line in $argv; string join ' ' (complete -C $line | string replace -r '\t.*' ''); end; true"#;
     let cases = [
         ("turnlock rea", "reap"),
-        ("turnlock explain ", "bakery bias ring"),
+        ("turnlock explain ", "bakery bias messages ring"),
         ("turnlock status app.lock --lock ", "build two words"),
         ("turnlock unlock --fd 9 -l t", "two words"),
         ("turnlock remove-lock app.lock b", "build"),

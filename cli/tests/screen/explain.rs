@@ -8,7 +8,7 @@ use std::{fs, process::Command};
 use support::limit;
 
 /// What it prints; its temporary folder is that of the fixture, and empty afterwards.
-fn printed(arguments: &[&str]) -> String {
+pub fn printed(arguments: &[&str]) -> String {
     let fixture = new_fixture();
     let mut command = Command::new(TURNLOCK);
     command.arg("explain").args(arguments).env("TMPDIR", fixture.folder());
@@ -18,7 +18,7 @@ fn printed(arguments: &[&str]) -> String {
     assert!(output.status.success(), "{arguments:?}: {errors}{text}");
     assert_eq!(fs::read_dir(fixture.folder()).unwrap().count(), 0, "it left something behind");
     // At no time are two inside.
-    for table in text.split("  slot  process").skip(1) {
+    for table in ["  slot  process", "  participant  "].iter().flat_map(|head| text.split(head).skip(1)) {
         let inside = table.lines().take(4).filter(|line| line.ends_with("INSIDE")).count();
         assert!(inside <= 1, "{table}");
     }
@@ -26,7 +26,7 @@ fn printed(arguments: &[&str]) -> String {
 }
 
 /// Where each of these stands in the text, in this order.
-fn in_order(text: &str, said: &[&str]) {
+pub fn in_order(text: &str, said: &[&str]) {
     let mut from = 0;
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     for what in said {

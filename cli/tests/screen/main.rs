@@ -2,6 +2,7 @@
 //! goes; and as lines, for programs.
 
 mod explain;
+mod messages;
 mod terminal;
 mod top;
 mod watch;

@@ -167,7 +167,7 @@ pub fn script(world: &mut World<RicartAgrawala>) -> Result<(), Stop> {
     world.kill(BEN)?;
     world.say(&[
         "The token is nowhere, and no message will say so. In a lock file the kernel lets go of ben's byte lock. A waiter looks \
-         for that now and then, ends ben's life there, and empties the record of the token.",
+         for that now and then, and ends ben's life there.",
     ])?;
     world.end_life(BEN)?;
     world.say(&[

@@ -173,18 +173,24 @@ impl<'a, A: Shown> World<'a, A> {
         }
         self.lives[at] = Life::Over;
         self.under_way.retain(|sent| sent.to != at);
-        for other in 0..self.machines.len() {
+        for (other, label) in LABELS.iter().enumerate().take(self.machines.len()) {
             if self.takes(other) {
                 self.down[other][at] = true;
-                let cause = format!("{} is told that {} is down, for certain.", LABELS[other], LABELS[at]);
+                let cause = format!("{label} is told that {} is down, for certain.", LABELS[at]);
                 self.tell(other, cause, Event::Down { peer: at })?;
             }
         }
-        if self.records.at.contains(&Some(at)) {
-            self.records.end_life(at);
-            self.attend_all()?;
+        let lost = A::TOKENS.iter().zip(self.records.at).filter(|(_, has_it)| *has_it == Some(at));
+        let lost: Vec<&str> = lost.map(|(token, _)| *token).collect();
+        if lost.is_empty() {
+            return Ok(());
         }
-        Ok(())
+        self.records.end_life(at);
+        let (token, dead) = (list(&lost), LABELS[at]);
+        self.say(&[&format!(
+            "The record of {token} named {dead}, whose life is over. It names no participant now."
+        )])?;
+        self.attend_all()
     }
 
     fn takes(&self, at: usize) -> bool {
