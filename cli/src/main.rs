@@ -134,6 +134,7 @@ impl Cli {
             Command::Run(run) => ("run", run.check()),
             Command::LockByDescriptor(lock) => ("lock", lock.check()),
             Command::Flock(flock) => ("flock", flock.check()),
+            #[cfg(feature = "screens")]
             Command::Explain(explain) => ("explain", explain.check()),
             _ => return Ok(self),
         };

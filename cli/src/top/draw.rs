@@ -2,6 +2,7 @@
 
 use super::{
     app::{App, Page},
+    broken,
     columns::{Column, Columns},
     help_page, lock_page,
     measured::Measured,
@@ -30,7 +31,7 @@ pub fn draw(frame: &mut Frame, app: &mut App) {
         Page::List => list(frame, app, middle),
         Page::Help => page(frame, app, middle, " help ", help_page::lines(middle.width)),
         Page::Lock => {
-            let lines = lock_page::lines(app);
+            let lines = broken::lines(lock_page::lines(app), middle.width);
             page(frame, app, middle, &title(app, ""), lines);
         }
         Page::Registers => {
@@ -125,7 +126,7 @@ fn list(frame: &mut Frame, app: &mut App, area: Rect) {
     let [upper, lower] = Layout::vertical([Constraint::Min(3), Constraint::Length(below)]).areas(area);
     table(frame, app, upper);
     if below != 0 && app.at().is_some() {
-        let lines = lock_page::lines(app);
+        let lines = broken::lines(lock_page::lines(app), lower.width);
         let block = Block::new().borders(Borders::TOP).title(Span::styled(title(app, ""), STRONG));
         let room = usize::from(below - 1);
         let block = match lines.len() > room {

@@ -12,6 +12,7 @@
 //! | `words` | what stands in the cells |
 
 mod app;
+mod broken;
 mod columns;
 mod draw;
 mod help_page;

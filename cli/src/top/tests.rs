@@ -60,6 +60,23 @@ fn line_with<'a>(screen: &'a [String], what: &str) -> &'a str {
 const SMALL: (u16, u16) = (80, 24);
 const LARGE: (u16, u16) = (200, 50);
 
+/// What a line has no room for comes in the next one: above all the pid.
+#[test]
+fn a_narrow_terminal_shows_the_pid_of_a_long_label() {
+    let scene = Scene::new();
+    let users = scene.file.keyed_lock("users").unwrap();
+    let people = [scene.participant(&"a".repeat(40)), scene.participant(&"b".repeat(40))];
+    let _held = people.each_ref().map(|one| users.write_as(one, format!("customer/{}", one.slot())).unwrap());
+    let mut app = scene.app();
+    let pid = format!("pid {}", std::process::id());
+    for keys in [&[][..], &[KeyCode::Enter]] {
+        press(&mut app, keys);
+        let screen = screen(&mut app, (60, 24));
+        assert_eq!(screen.iter().filter(|line| line.contains(&pid)).count(), 2, "{screen:#?}");
+        assert!(screen.iter().all(|line| line.chars().count() <= 60), "{screen:#?}");
+    }
+}
+
 #[test]
 fn a_small_and_a_large_terminal_show_who_holds_and_who_waits() {
     let scene = Scene::new();
