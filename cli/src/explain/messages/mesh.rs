@@ -166,7 +166,7 @@ pub fn script(world: &mut World<RicartAgrawala>) -> Result<(), Stop> {
     )?;
     world.kill(BEN)?;
     world.say(&[
-        "The token is nowhere, and no message will say so. In a lock file the kernel lets go of ben's byte lock. A waiter looks \
+        "The token has died with ben, and no message will say so. In a lock file the kernel lets go of ben's byte lock. A waiter looks \
          for that now and then, and ends ben's life there.",
     ])?;
     world.end_life(BEN)?;

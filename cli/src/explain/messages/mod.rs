@@ -65,8 +65,8 @@ fn told<A: Shown>(
         world.chapter(
             "Locks by messages",
             &[
-                "Three participants share no memory: each has variables of its own, and sends messages. The columns are what \
-                 each one's machine has now. Below them is what is under way, the oldest message first.",
+                "Three participants share no memory and send messages. The columns are what each one's machine has now. Below \
+                 them is what is under way, the oldest message first.",
                 "These are the machines that run in a lock file made with mailboxes (turnlock run --algorithm). Here all three \
                  are in this process, and each message comes when the script says so: what a participant knows is in its own \
                  memory, where no other process can look.",

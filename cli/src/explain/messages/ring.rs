@@ -165,7 +165,7 @@ pub fn script(world: &mut World<DemandRing>) -> Result<(), Stop> {
     world.deliver_all()?;
     world.kill(BEN)?;
     world.say(&[
-        "ping is nowhere. In a lock file the kernel lets go of ben's byte lock. A waiter looks for that now and then, and ends \
+        "ping has died with ben. In a lock file the kernel lets go of ben's byte lock. A waiter looks for that now and then, and ends \
          ben's life there. But pong is with ada.",
     ])?;
     world.end_life(BEN)?;

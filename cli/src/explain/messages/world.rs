@@ -173,7 +173,7 @@ impl<'a, A: Shown> World<'a, A> {
         }
         self.lives[at] = Life::Over;
         self.under_way.retain(|sent| sent.to != at);
-        for (other, label) in LABELS.iter().enumerate().take(self.machines.len()) {
+        for (other, label) in LABELS.iter().enumerate().filter(|(other, _)| *other != at) {
             if self.takes(other) {
                 self.down[other][at] = true;
                 let cause = format!("{label} is told that {} is down, for certain.", LABELS[at]);
@@ -187,9 +187,10 @@ impl<'a, A: Shown> World<'a, A> {
         }
         self.records.end_life(at);
         let (token, dead) = (list(&lost), LABELS[at]);
-        self.say(&[&format!(
-            "The record of {token} named {dead}, whose life is over. It names no participant now."
-        )])?;
+        let said = format!(
+            "{dead}'s life is over. The record that said \"{token}: {dead}\" names no participant now."
+        );
+        self.say(&[&said])?;
         self.attend_all()
     }
 
