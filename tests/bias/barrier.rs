@@ -135,7 +135,7 @@ fn whoever_comes_from_another_process_finds_nobody_without_a_fence() {
     (0..12).for_each(|_| assert_eq!(lost_beside(&mut other, 2_000, DEFAULT_PATIENCE), (0, "full")));
 }
 
-/// Where it has not both, everybody has full fences from the start.
+/// Where the kernel does not have both, all participants have full fences from the start.
 fn kernel_has_barriers() -> bool {
     let has = inspect::has_membarrier();
     if !has {

@@ -74,7 +74,7 @@ fn the_bias_of_a_stopped_owner_is_revoked_in_vain_only_if_it_is_inside() {
     }
 }
 
-/// The bias word goes on naming the slot of a dead bias owner, whoever takes it.
+/// The bias word goes on naming the slot of a dead bias owner, even when a newcomer takes that slot.
 #[test]
 fn a_newcomer_in_the_slot_may_enter_and_its_bias_is_revoked_as_any() {
     let _no_hang = NoHang::for_seconds(60);

@@ -150,8 +150,8 @@ fn missed(barrier: Barrier, [here, there]: [usize; 2], times: u64) -> Missed {
     })
 }
 
-/// The kernel's barriers for the threads of one process and for those of all miss nobody. One side's fence alone does: else
-/// nothing was shown. What the one for registered processes misses is only told: it is not used.
+/// The kernel's barriers for the threads of one process and for those of all processes miss no thread. One side's fence
+/// alone misses some: else nothing was shown. What the barrier for registered processes misses is only told: it is not used.
 #[test]
 fn the_kernels_barriers_reach_a_thread_that_comes_after_one_that_ended() {
     let _no_hang = NoHang::for_seconds(200);

@@ -41,7 +41,7 @@ pub fn forbids_membarrier(words: &[String]) {
     hear();
 }
 
-/// Where the first one to come has no membarrier, everybody has full fences.
+/// Where the first participant has no membarrier, all participants have full fences.
 #[test]
 fn without_membarrier_everybody_fences() {
     let _no_hang = NoHang::for_seconds(60);
@@ -79,13 +79,13 @@ pub fn loses_membarrier(words: &[String]) {
     hear();
     tell_owner.send(()).unwrap();
     owner.join().unwrap();
-    // Its slot is detached: the lock is biased to nobody.
+    // Its slot is detached: the lock has no bias owner.
     drop(mutex.lock().unwrap());
     say("inside");
 }
 
-/// A filter that comes after the file was opened: one that cannot revoke a bias is told so at once, and what to do; the
-/// others are not held up, and it takes part again once the lock is biased to nobody.
+/// A filter that comes after the file was opened: a participant that cannot revoke a bias is told so at once, and what to do;
+/// the others are not held up, and it takes part again once the lock has no bias owner.
 #[test]
 fn one_that_membarrier_is_taken_from_is_told_at_once_what_to_do() {
     let _no_hang = NoHang::for_seconds(60);
@@ -140,7 +140,7 @@ fn one_without_membarrier_is_refused_among_those_who_rely_on_it() {
     assert!(said.contains("membarrier"), "{said}");
     assert_eq!(inspect::snapshot(&path).unwrap().fences, "membarrier");
     enter_often(&mutex);
-    // With nobody taking part, the file goes over to full fences.
+    // Once no participant is left, the file goes over to full fences.
     drop((mutex, file));
     let mut without = Actor::start("forbids_membarrier", &[path.to_str().unwrap()]);
     without.expect("takes part");

@@ -60,12 +60,12 @@ fn nobody_overtakes_a_waiter_after_its_patience() {
     }
 }
 
-/// How often somebody was passed over, in a number that says only whether it has changed.
+/// How often waiters were passed over, as a number that says only whether it has changed.
 pub fn evictions_in(place: &Place, format: &Format) -> u64 {
     (0..8).map(|slot| peek_u64(&place.lock_file(), format.evicted(1, slot))).sum()
 }
 
-/// With patience only one at a time is queued for good, and the others let pass whoever runs.
+/// With patience only one waiter at a time is queued for good, and the others let running participants pass.
 const PATIENCES: [Duration; 1] = [Duration::ZERO];
 
 /// A mutant is on in the whole process, and tests are its threads. Those that would see one have this to read.
@@ -186,7 +186,7 @@ fn patience_has_an_end() {
     });
 }
 
-/// Patience is for those who have the time.
+/// A waiter gives up at its time limit, even if its patience is longer.
 #[test]
 fn a_time_limit_shorter_than_the_patience_holds() {
     let _no_hang = NoHang::for_seconds(20);

@@ -26,7 +26,7 @@ use turnlock::{
     trace::{self, Step},
 };
 
-/// A thread's side: it tells of each of these steps, and goes on when it is told to, or nobody listens any more.
+/// A thread's side: it tells of each of these steps, and goes on when it is told to, or when the other side is gone.
 struct Gate {
     at: &'static [Step],
     tell: Sender<Step>,
@@ -104,13 +104,13 @@ impl Scene {
         queue_at(&self.place.lock_file(), "a").iter().filter(|one| is_queued_for_good(one)).count()
     }
 
-    /// How many tokens of one that waited are above `expected`. None, if somebody was passed over: one who gets no processor
-    /// for some milliseconds is, and then the round shows nothing.
+    /// How far a waiter's token is above `expected`. 0 if a waiter was passed over: one that gets no processor for some
+    /// milliseconds is, and then the round shows nothing.
     fn overtaken(&self, before: u64, token: u64, expected: u64) -> u64 {
         if evictions_in(&self.place, &self.format) == before { token.saturating_sub(expected) } else { 0 }
     }
 
-    /// Returns whether somebody has revoked the bias that this thread has.
+    /// Returns whether a participant has revoked the bias that this thread has.
     fn is_being_revoked(&self) -> bool {
         peek_u64(&self.place.lock_file(), self.format.region(1)) != self.unrevoked
     }

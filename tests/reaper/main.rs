@@ -1,4 +1,4 @@
-//! Somebody who acts for a dead holder is stopped, or killed, half-way.
+//! A reaper, which acts for a dead holder, is stopped, or killed, half-way.
 //!
 //! Needs `--features trace`: the reaper stops itself at a step of `core/src/trace.rs`.
 #![cfg(feature = "trace")]
@@ -140,7 +140,7 @@ fn one_who_is_stopped_while_it_lowers_the_bound_keeps_newcomers_from_one_slot_at
     }
     lowers.signal(Signal::SIGCONT);
     lowers.expect("went on");
-    // Nobody who came meanwhile is left out of the scans.
+    // The scans leave out no newcomer that came meanwhile.
     let guard = mutex.lock_as(&newcomers[4]).unwrap();
     for newcomer in &newcomers[..4] {
         assert!(matches!(mutex.try_lock_as(newcomer), Err(Error::WouldBlock(_))));
@@ -190,7 +190,7 @@ fn stopped_at(step: Step, path: &Path) -> Actor {
         status.participants.iter().any(|one| one.pid == reaper.pid() && one.life == Life::Stopped),
         "{status:?}"
     );
-    // It is alive, so it is waited for like anyone, and as long as the limit says.
+    // The reaper is alive, so others wait for it as for any participant, and as long as their limits say.
     let mutex = LockFile::open(path).unwrap().mutex("a").unwrap();
     assert!(matches!(mutex.lock_for(Duration::from_millis(50)), Err(Error::TimedOut(_))));
     assert!(matches!(mutex.try_lock(), Err(Error::WouldBlock(_))));
@@ -220,7 +220,7 @@ fn what_a_killed_reaper_left_half_done_another_one_finishes() {
         reaper.kill();
         let mutex = LockFile::open(place.lock_file()).unwrap().mutex("a").unwrap();
         let mut guard = mutex.lock_for(limit::of_processes()).unwrap();
-        assert!(guard.acquired().previous_owner_died, "{step:?}: nobody told");
+        assert!(guard.acquired().previous_owner_died, "{step:?}: the next holder was not told");
         guard.mark_consistent().unwrap();
         drop(guard);
         // The reaper itself may keep its slot until another one needs it: it had backed off, to let others pass.
@@ -231,7 +231,7 @@ fn what_a_killed_reaper_left_half_done_another_one_finishes() {
     }
 }
 
-/// Has the token of a lock by messages; stops itself when it sends it to somebody: the record says so, and the mailbox does not.
+/// Has the token of a lock by messages; stops itself when it sends it to a peer: the record says so, and the mailbox does not.
 fn sends_on(words: &[String]) {
     let mutex = LockFile::open(&words[0]).unwrap().mutex("a").unwrap();
     drop(mutex.lock().unwrap());
@@ -240,8 +240,8 @@ fn sends_on(words: &[String]) {
     hear();
 }
 
-/// It goes back to the dead one, whose life is not over before: so nobody makes it anew until all that the dead one was doing is
-/// seen to, also when that is done a second time.
+/// The token goes back to the dead participant, whose life is not over before: so no participant makes it anew until all that
+/// the dead one was doing is seen to, also when that is done a second time.
 #[test]
 fn a_token_that_a_dead_one_had_not_sent_yet_is_lost_with_it_and_not_before() {
     for algorithm in [MutexAlgorithm::RicartAgrawala, MutexAlgorithm::TokenRing] {

@@ -66,7 +66,7 @@ fn of_biased_locks() -> [(Vec<Event>, usize); 3] {
     let (mutex, rwlock) = (file.mutex("a").unwrap(), file.rwlock("b").unwrap());
     let (semaphore, task) = (file.semaphore("c").unwrap(), file.participant().unwrap());
     let often = |act: &dyn Fn()| (0..500).for_each(|_| act());
-    // One after the other: a lock is biased to one who has it several times.
+    // One after the other: a lock is biased to a participant that has it several times.
     often(&|| drop(mutex.lock().unwrap()));
     often(&|| drop(mutex.lock_as(&task).unwrap()));
     often(&|| drop(rwlock.read().unwrap()));
@@ -311,6 +311,6 @@ mod with_mutants {
         switch_on(Some(Mutant::FastPathUnrecorded));
         let seen = super::of_biased_locks();
         switch_on(None);
-        assert!(seen.iter().all(|(events, rounds)| events.len() < 3 * rounds), "nobody noticed");
+        assert!(seen.iter().all(|(events, rounds)| events.len() < 3 * rounds), "the mutant went unnoticed");
     }
 }

@@ -1,4 +1,4 @@
-//! What an observer says of those who hold, while slots go from the dead to newcomers: compared with what is recorded.
+//! What an observer says of the holders, while slots go from the dead to newcomers: compared with what is recorded.
 
 use crate::{recorded, recording_of as seen};
 use std::{

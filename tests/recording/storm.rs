@@ -158,6 +158,6 @@ mod with_mutants {
         let seen = super::of_an_event_that_was_only_begun();
         switch_on(None);
         println!("{:?}", super::wrong(&seen));
-        assert!(super::wrong(&seen).is_some(), "an event is believed that is not whole, and nobody noticed");
+        assert!(super::wrong(&seen).is_some(), "an event is believed that is not whole, and went unnoticed");
     }
 }

@@ -173,7 +173,7 @@ fn after_a_boot_the_bounds_are_found_anew() {
     let b = file.existing_mutex("b").unwrap();
     assert!(b.try_lock().unwrap().acquired().previous_owner_died, "77 looks like a holder");
     let d = file.mutex("d").unwrap();
-    assert!(!d.try_lock().unwrap().acquired().previous_owner_died, "nobody ever had it");
+    assert!(!d.try_lock().unwrap().acquired().previous_owner_died, "it never had a holder");
 }
 
 /// It is as large as one can be.

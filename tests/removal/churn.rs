@@ -1,8 +1,8 @@
 //! Locks that are opened, locked, removed and created anew, of both kinds and in a region or two, by several threads of
 //! several processes at once; some of which, while they only remove and create, are killed.
 //!
-//! The oracle: for each *name* two plain words that agree whenever nobody is inside, whose section it is, and the last
-//! fencing token. It knows nothing of removals: who has a lock by a name has it alone.
+//! The oracle: for each *name* two plain words that agree whenever no participant is inside, whose section it is, and the
+//! last fencing token. It knows nothing of removals: the holder of a lock by a name has it alone.
 
 use std::{
     path::Path,
@@ -56,7 +56,7 @@ impl Arena {
         }
     }
 
-    /// Inside, by a name: nobody else is.
+    /// Inside, by a name: no other participant is.
     fn section(&self, name: usize, me: u64, token: u64, died: bool) {
         self.section_while(name, me, token, died, || ());
     }
@@ -82,7 +82,7 @@ impl Arena {
             self.fail(&format!("token {token} of {:?} after {}", NAMES[name], painted.last_token.get()));
         }
         if died {
-            self.fail(&format!("told of a death in {:?}, where nobody died", NAMES[name]));
+            self.fail(&format!("told of a death in {:?}, where no holder died", NAMES[name]));
         }
         painted.last_token.set(token);
         painted.two.set(one + 1);
@@ -190,7 +190,7 @@ pub fn removes(words: &[String]) {
     }
 }
 
-/// Returns how often somebody was inside beside another one, or something else went wrong.
+/// Returns how often a participant was inside beside another, or something else went wrong.
 fn play(locks: u32, kills: bool) -> u64 {
     let _no_hang = NoHang::for_seconds(200);
     let place = Place::new();

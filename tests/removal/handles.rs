@@ -114,7 +114,7 @@ fn a_region_is_as_good_as_new_whatever_it_was() {
         assert!(mutex.previous_owner().is_none());
         lock_often(&mutex);
         elsewhere(|| mutex.lock().unwrap().unlock().unwrap());
-        // Somebody dies inside, and it is repaired.
+        // A holder dies inside, and the next one repairs.
         elsewhere(|| std::mem::forget(mutex.lock().unwrap()));
         let mut guard = mutex.lock().unwrap();
         assert!(guard.fencing_token() > last, "round {round}");

@@ -1,5 +1,5 @@
-//! Removing named locks: what is refused, what becomes of handles that are open, and that nobody is ever inside beside
-//! another one, whatever is removed and created anew meanwhile.
+//! Removing named locks: what is refused, what becomes of handles that are open, and that no participant is ever inside
+//! beside another, whatever is removed and created anew meanwhile.
 
 mod allocation;
 mod beside;

@@ -1,4 +1,4 @@
-//! A lock that somebody uses is not removed, nor one of whose owner's death nobody was told.
+//! A lock that is in use is not removed, nor one whose owner's death no participant was told of.
 
 use std::thread;
 use support::{

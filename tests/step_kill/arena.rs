@@ -11,10 +11,10 @@ use support::forked::shared_with_children;
 
 #[repr(C)]
 pub struct Arena {
-    /// The protected data: two plain words that agree whenever nobody is inside.
+    /// The protected data: two plain words that agree whenever no participant is inside.
     pub a: AtomicU64,
     pub b: AtomicU64,
-    /// The largest fencing token that anybody was given.
+    /// The largest fencing token that any participant was given.
     pub token: AtomicU64,
     /// 1 from the first to the last instruction of the victim's critical section.
     pub inside: AtomicU32,
@@ -38,7 +38,7 @@ pub enum Debt {
     None = 0,
     /// It must.
     Owed = 1,
-    /// It may: somebody who had it is calling `mark_consistent`.
+    /// It may: a holder that had it is calling `mark_consistent`.
     BeingPaid = 2,
 }
 

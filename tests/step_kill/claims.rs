@@ -31,7 +31,8 @@ pub const KEY: &str = "ada";
 pub trait Shared: Sized {
     fn open(file: &LockFile) -> Result<Self>;
 
-    /// Takes all that there is to take, beside nobody, and checks what comes with it. Returns whether an owner-dead notice came.
+    /// Takes all that there is to take, beside no other holder, and checks what comes with it. Returns whether an owner-dead
+    /// notice came.
     fn takes_all(&self, trial: &Trial, me: &Participant, limit: Duration) -> Result<bool>;
 
     /// Takes less than all, beside a living victim that holds in this mode, if there is anything to take.
@@ -54,7 +55,7 @@ impl<L: Shared> Stage<L> {
         Self { lock: L::open(&file).unwrap(), file, own }
     }
 
-    /// Somebody else takes everything, in a process of its own.
+    /// A bystander takes everything, in a process of its own.
     pub fn another_takes_all(&self, trial: &Trial) -> Bystander {
         trial.bystander(|| {
             self.lock.takes_all(trial, &self.file.participant().unwrap(), PATIENCE).unwrap();
@@ -191,7 +192,7 @@ impl Shared for KeyedLock {
         is_repaired(trial, told);
         key.unlock()?;
         match marked {
-            Ok(()) => assert!(told, "marked, and nobody was told"),
+            Ok(()) => assert!(told, "marked, and the holder was not told"),
             Err(error) => assert!(matches!(error, Error::NotInconsistent) && !told, "{error}"),
         }
         // Of other keys of dead ones.
@@ -256,8 +257,8 @@ fn look_at<L>(trial: &Trial, stage: &Stage<L>, victim: &Victim) -> (Stood, Optio
     (stood, holder.map(|holder| holder.claim.mode))
 }
 
-/// The victim is stopped: it holds up nobody that its hold, if it has one, leaves room for. Gives back those `others` that
-/// still wait for it.
+/// The victim is stopped: it holds up no participant that its hold, if it has one, leaves room for. Returns those `others`
+/// that still wait for it.
 fn the_others_go_on<L: Shared>(
     trial: &Trial,
     stage: &Stage<L>,
@@ -298,7 +299,8 @@ fn the_others_go_on<L: Shared>(
     others
 }
 
-/// The victim is dead (and whoever else was to die): the survivors lack nothing, and the file is as good as new.
+/// The victim is dead, and so is any other participant that was to die: the survivors lack nothing, and the file is as good
+/// as new.
 pub fn the_living_go_on<L: Shared>(trial: &Trial, stage: Stage<L>) {
     let path = trial.lock_file();
     let status = inspect::snapshot(&path).unwrap();

@@ -189,7 +189,7 @@ impl Crew {
         for Consequence { stood, .. } in &consequences {
             self.outcome.stood[*stood as usize] += 1;
         }
-        // Whether somebody enters beside a victim that is stopped, the clock decides too.
+        // Whether a survivor enters beside a stopped victim depends on the clock too.
         if self.fate == Fate::Killed {
             self.outcome.compare(&places, &consequences);
         }

@@ -186,7 +186,8 @@ mod with_mutants {
 
     #[test]
     fn a_number_that_is_cleared_before_the_owner_dead_notice_is_caught() {
-        // By one that is in nobody's way: who finds a reaper dead in the queue removes the dead holder too, before it enters.
+        // By a reaper in no waiter's way: a waiter that finds a reaper dead in the queue removes the dead holder too, before
+        // it enters.
         is_caught(Mutant::ClearBeforeNotice, &scenarios::ATTACH_IN_A_DEAD_HOLDERS_SLOT, "told");
     }
 
@@ -229,7 +230,7 @@ mod with_mutants {
 
     #[test]
     fn one_who_steps_back_before_it_passes_the_privilege_on_is_caught() {
-        // Passed over before it passes the privilege on: by one who enters beside it, or the privilege is there no more.
+        // It is passed over before it passes the privilege on: a survivor enters beside it, or the privilege is gone.
         let any = ["robbed", "lost its privilege"];
         let scenario = &scenarios::LINKS_RENEWED_IN_SUM_RING;
         is_caught_by(stop_everywhere, Mutant::OutsideBeforePass, scenario, &any);

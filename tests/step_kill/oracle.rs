@@ -15,14 +15,14 @@ use turnlock::{
     inspect::{self, Holder, Life},
 };
 
-/// Far more than anybody ever waits for here.
+/// Far longer than any participant ever waits here.
 pub const PATIENCE: Duration = Duration::from_secs(20);
 /// Room for so many in the file of a trial, if not said otherwise: the first survivor, the victim, and one more.
 pub const PARTICIPANTS: u32 = 3;
 /// The lock that everything is about.
 pub const LOCK: &str = "m";
 
-/// A mutex whose waiters let nobody pass.
+/// A mutex whose waiters let no participant pass.
 pub const STRICT: Kind = Kind::Mutex { patience: Duration::ZERO };
 
 /// A lock file as a trial's own process has it open.
@@ -74,10 +74,10 @@ pub fn options() -> LockFileOptions {
     options
 }
 
-/// While the victim stands still, alive: nobody else gets into its section, and a ring's privilege is somewhere.
+/// While the victim stands still, alive: no other participant gets into its section, and a ring's privilege is somewhere.
 pub fn the_victim_stands_still(trial: &Trial, stage: &Stage) {
-    // A ring that has lost it begins anew as soon as somebody looks, so this comes first. Others may move it meanwhile:
-    // it is lost if it stays so.
+    // A ring that has lost it begins anew as soon as a participant looks, so this comes first. Others may move it
+    // meanwhile: it is lost if it stays so.
     assert!(!(0..3).all(|_| the_ring_is_lost(trial, stage)), "the ring has lost its privilege");
     if trial.arena.inside.load(SeqCst) != 0 {
         let robbed = stage.lock.try_lock().err();
@@ -96,7 +96,8 @@ fn the_ring_is_lost(trial: &Trial, stage: &Stage) -> bool {
     (0..participants as usize).any(is_on_it) && turn_of().is_none_or(|slot| !is_on_it(slot))
 }
 
-/// The victim is dead (and whoever else was to die): the survivors lack nothing, and the file is as good as new.
+/// The victim is dead, and so is any other participant that was to die: the survivors lack nothing, and the file is as good
+/// as new.
 pub fn the_living_go_on(trial: &Trial, stage: Stage) {
     let arena = trial.arena;
     let path = trial.lock_file();
@@ -114,7 +115,7 @@ pub fn the_living_go_on(trial: &Trial, stage: Stage) {
     let dead = dead_holder.map(Holder::pid).or(found.map(|owner| owner.pid));
     assert_eq!(told.map(|owner| owner.pid), dead, "told who died, against what the file said: {status:?}");
 
-    // The dead one's slot comes back: there is room for as many newcomers as if nobody had died.
+    // The dead one's slot comes back: there is room for as many newcomers as if no participant had died.
     let newcomers: Vec<_> = (1..stage.file.participants())
         .map(|newcomer| {
             let newcomer =
@@ -138,7 +139,8 @@ pub fn the_living_go_on(trial: &Trial, stage: Stage) {
     the_file_is_whole(trial, participants, kind);
 }
 
-/// Whoever opens it now finds nothing amiss, and nothing else lies in its folder. Nobody has it open before or after.
+/// A participant that opens the file now finds nothing amiss, and nothing else lies in its folder. No participant has it
+/// open before or after.
 fn the_file_is_whole(trial: &Trial, participants: u32, kind: Kind) {
     let path = trial.lock_file();
     let stage = Stage::with(trial, participants, kind);
@@ -167,14 +169,14 @@ macro_rules! has_its_turn {
         let (arena, mut guard) = ($trial.arena, $guard);
         // One that is only stopped does not die trying.
         let may_die = $trial.fate == Fate::Killed;
-        assert!($was_closed != Closed::Yes as u32, "a closed lock let somebody in");
+        assert!($was_closed != Closed::Yes as u32, "a closed lock let a participant in");
         let told = guard.acquired().previous_owner_died;
         let [inside, busy, owed] = [&arena.inside, &arena.busy, &arena.owed].map(|word| word.load(SeqCst));
         assert!(told || inside == 0, "the victim was inside, and the next one was not told");
         assert!(told || owed != Debt::Owed as u32, "an earlier death inside was never told");
         assert!(
             !told || (may_die && busy != 0) || owed != Debt::None as u32,
-            "an owner-dead notice, and nobody died inside"
+            "an owner-dead notice, and no holder died inside"
         );
         let last_token = arena.token.swap(guard.fencing_token(), SeqCst);
         assert!(guard.fencing_token() > last_token, "the fencing token did not rise");
@@ -227,7 +229,7 @@ pub fn enter_within(
     }
 }
 
-/// Somebody from outside, `turnlock reset` for example, repairs the data and opens the lock again.
+/// Another process, `turnlock reset` for example, repairs the data and opens the lock again.
 fn reset(trial: &Trial, lock: &Lock) {
     let arena = trial.arena;
     trial.bystander(|| lock.reset_for(PATIENCE).unwrap()).join();

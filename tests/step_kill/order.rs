@@ -50,10 +50,10 @@ pub enum Fate {
 #[repr(u32)]
 pub enum Stood {
     /// Neither in the doorway nor in the queue, and not inside, or others may be inside beside it; or it was killed, and
-    /// nobody looked.
+    /// the trial did not look.
     #[default]
     Outside = 0,
-    /// In the doorway or in the queue, or on a ring: somebody passed over it.
+    /// In the doorway or in the queue, or on a ring: a survivor passed over it.
     PassedOver = 1,
     /// On its way in, from its entry step on or as the bias owner, or on a ring on its way out: it is waited for.
     Entering = 2,
@@ -61,7 +61,7 @@ pub enum Stood {
     Inside = 3,
     /// Acting for a dead one, whose byte lock it has, and waited for.
     Reaping = 4,
-    /// With a ring's reconfiguration lock: those who join are held up.
+    /// With a ring's reconfiguration lock: it holds up participants that join.
     Reconfiguring = 5,
 }
 

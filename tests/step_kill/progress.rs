@@ -19,7 +19,7 @@ pub struct Progress {
     rewrites: bool,
     /// Points that a victim was killed or stopped at.
     done: usize,
-    /// Points of the way as far as it is learnt: it is gone stretch by stretch, and nobody knows its length before.
+    /// Points of the way as far as it is known: victims go it stretch by stretch, and its length is not known before.
     known: usize,
 }
 
@@ -71,7 +71,7 @@ impl Progress {
         let seconds = self.began.elapsed().as_secs_f64();
         let rate = *done as f64 / seconds.max(0.001);
         let begin = if self.rewrites { "\r\x1b[K" } else { "" };
-        // Nobody reads it: no harm.
+        // Fails if no process reads it: no harm.
         let _ = write!(
             stderr(),
             "{begin}{rung} {number}/{of}: {name}: {done}/{known} points so far, {rate:.0}/s, {seconds:.0} s{end}"

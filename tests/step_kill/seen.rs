@@ -54,8 +54,8 @@ impl Seen {
 }
 
 /// Begin and end of a mapping of a file that is shared and can be written, by its line in `/proc/PID/maps`, see proc(5).
-/// Memory without a file, shared with those who were forked, is listed as `/dev/zero`: arenas, of which each victim
-/// writes to one.
+/// Memory without a file, shared with forked children, is listed as `/dev/zero`: arenas, of which each victim writes to
+/// one.
 fn shared_file(line: &str) -> Option<(u64, u64)> {
     let mut words = line.split_ascii_whitespace();
     let (range, rights) = (words.next()?, words.next()?);

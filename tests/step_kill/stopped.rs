@@ -1,5 +1,5 @@
 //! What must be true while a victim is stopped: wherever it stands in the doorway or in the queue, or on a ring on demand,
-//! the others go on. When it goes on too, it does not come in beside somebody who is inside.
+//! the others go on. When it goes on too, it does not enter beside a holder.
 
 use super::{
     oracle::{PATIENCE, Stage, enter, enter_within},
@@ -20,9 +20,10 @@ use turnlock::{
     inspect::{self, Life, ParticipantStatus},
 };
 
-/// Nobody passes over one that is inside, or on its way in: longer than it takes to pass over one that is not.
+/// For so long no survivor passes over a participant that is inside or on its way in: longer than it takes to pass over one
+/// that is not.
 pub const A_WHILE: Duration = Duration::from_millis(15);
-/// Somebody has all it takes to come in by then.
+/// Long enough for a participant to enter, if it may.
 const A_MOMENT: Duration = Duration::from_millis(4);
 /// In the word `held`: on the way in, if it may.
 pub const TRYING: u64 = u64::MAX;
@@ -52,7 +53,8 @@ fn look_at(trial: &Trial, stage: &Stage, victim: &Victim) -> (Stood, bool) {
         return stands_on_ring(held, number, is_member, has_privilege);
     }
     let bias = peek_u64(&path, format.region(1));
-    // Another one's bias, which it has not revoked; or its own was revoked, and somebody has entered since.
+    // The bias is another participant's, and the victim has not revoked it; or the victim's own was revoked, and another
+    // participant has entered since.
     let only_tries = match bias & SLOT {
         0 => number == 0,
         owner => owner != slot + 1 && bias & REVOKED == 0,
@@ -71,7 +73,8 @@ pub fn is_a_dead_ones_lock_held(participants: &[ParticipantStatus]) -> bool {
     participants.iter().any(|other| other.life != Life::Dead && !exists(other.pid))
 }
 
-/// [`look_at`], of one that takes part in a ring on demand. While it does not step back, nobody takes the privilege from it.
+/// [`look_at`], of a participant that takes part in a ring on demand. While it does not step back, no other participant takes
+/// the privilege from it.
 fn stands_on_ring(held: u64, number: u64, is_member: bool, has_privilege: bool) -> (Stood, bool) {
     let may_be_entered = !(is_member && has_privilege);
     match held {
@@ -83,8 +86,8 @@ fn stands_on_ring(held: u64, number: u64, is_member: bool, has_privilege: bool) 
     }
 }
 
-/// The victim is stopped: it holds up nobody unless it is inside, on its way in, or acts for a dead one.
-/// Gives back those `others` that still wait for it.
+/// The victim is stopped: it holds up no participant unless it is inside, on its way in, or acts for a dead one. Returns
+/// those `others` that still wait for it.
 pub fn the_others_go_on(
     trial: &Trial,
     stage: &Stage,
@@ -116,7 +119,7 @@ pub fn the_others_go_on(
     others
 }
 
-/// A survivor is inside, and the victim goes on: it does not come in, nor does it let anybody else in.
+/// A survivor is inside, and the victim goes on: it does not enter, and lets no third participant in.
 fn it_does_not_come_in(trial: &Trial, stage: &Stage, victim: &mut Victim) {
     let arena = trial.arena;
     let guard = stage.lock.lock_for(PATIENCE).unwrap();

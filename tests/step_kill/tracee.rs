@@ -188,7 +188,7 @@ impl Tracee {
 
     /// Kills process `pid`, which the traced thread belongs to, and waits for its end.
     pub fn kill(self, pid: i32) {
-        // SAFETY: a child of our own that nobody has waited for.
+        // SAFETY: a child of our own that has not been waited for.
         unsafe { libc::kill(pid, libc::SIGKILL) };
         let mut status = 0;
         for child in [self.thread, pid] {

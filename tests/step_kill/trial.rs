@@ -57,12 +57,12 @@ impl Trial {
         Victim { trial: self, pid, tracee: Tracee::at_its_beginning(self.arena) }
     }
 
-    /// Somebody else, who does something and ends.
+    /// Another process, which does something and ends.
     pub fn bystander(&self, life: impl FnOnce()) -> Bystander {
         Bystander { pid: in_child(self.arena, life) }
     }
 
-    /// Somebody who does something and is killed at the end of it.
+    /// A process that does something and is killed at the end of it.
     pub fn dead_one(&self, life: impl FnOnce()) {
         let pid = in_child(self.arena, || {
             life();
@@ -70,7 +70,7 @@ impl Trial {
             unsafe { libc::kill(libc::getpid(), libc::SIGKILL) };
         });
         let status = wait_for(pid);
-        assert!(libc::WIFSIGNALED(status), "the one who was to die has status {status:#x}");
+        assert!(libc::WIFSIGNALED(status), "the process that was to die has status {status:#x}");
     }
 }
 
@@ -158,7 +158,7 @@ impl Bystander {
     /// Stops it, once none of its threads runs.
     pub fn stop(&self) {
         threads::come_to_rest(&[self.pid as u32], 0);
-        // SAFETY: a child of our own that nobody has waited for.
+        // SAFETY: a child of our own that has not been waited for.
         unsafe { libc::kill(self.pid, libc::SIGSTOP) };
         let mut status = 0;
         // SAFETY: the status is ours.

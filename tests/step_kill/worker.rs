@@ -84,7 +84,7 @@ impl Worker {
 
 impl Drop for Worker {
     fn drop(&mut self) {
-        // SAFETY: a child of our own that nobody has waited for; its own children die with it.
+        // SAFETY: a child of our own that has not been waited for; its own children die with it.
         unsafe { libc::kill(self.pid, libc::SIGKILL) };
         if std::thread::panicking() {
             // No second panic, and no zombie matters any more.
@@ -110,7 +110,7 @@ fn works(
     }
 }
 
-/// The victim and the one who steps it on one processor: half the price of a step. Nothing depends on it.
+/// Keeps the worker and the victim that it steps on one processor: half the price of a step. Nothing depends on it.
 fn stay_on(processor: usize) {
     // SAFETY: a set of processors is plain data, ours, and as long as we say.
     unsafe {

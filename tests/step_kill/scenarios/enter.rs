@@ -1,4 +1,4 @@
-//! Victims that take a slot, or the lock when nobody alive has it.
+//! Victims that take a slot, or the lock when no living participant has it.
 
 use super::{has_its_turn, one_dies_inside, usual};
 use crate::{

@@ -10,7 +10,7 @@ use crate::{
 use std::sync::atomic::Ordering::Relaxed;
 use support::either::Held;
 
-/// Somebody sleeps who waits for the victim, and must get in whatever becomes of it.
+/// A waiter sleeps behind the victim, and must enter whatever becomes of the victim.
 pub fn wakes(trial: &Trial) {
     let stage = Stage::new(trial);
     let mut victim = trial.victim(|| {
@@ -34,7 +34,7 @@ pub fn repairs(trial: &Trial) {
     is_told(trial, |guard| has_its_turn(trial.arena, guard));
 }
 
-/// Likewise, and it closes the lock for everyone.
+/// Likewise, and the victim closes the lock for all participants.
 pub fn does_not_repair(trial: &Trial) {
     let arena = trial.arena;
     is_told(trial, |guard| {

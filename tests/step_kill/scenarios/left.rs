@@ -24,7 +24,7 @@ fn holder(trial: &Trial, stage: &Stage) -> Participant {
     me
 }
 
-/// At every moment it is the victim's, whose death is told, or the open file's; and then nobody gets in.
+/// At every moment the lock is the victim's, whose death is told, or the open file's; and then no participant gets in.
 pub fn leaves(trial: &Trial) {
     let (stage, arena) = (Stage::new(trial), trial.arena);
     let given = File::open(trial.lock_file()).unwrap();
@@ -37,7 +37,7 @@ pub fn leaves(trial: &Trial) {
         end(arena)
     });
     victim.go(|_| {});
-    // It stands still, and somebody has the lock: the victim, or the open file.
+    // The victim stands still, and it or the open file has the lock.
     is_not_robbed(&stage);
     victim.kill();
     let left = stage.file.count_transferred(given.as_raw_fd(), LOCK).unwrap();
@@ -54,7 +54,7 @@ fn is_not_robbed(stage: &Stage) {
     assert!(matches!(robbed, Some(Error::WouldBlock(_))), "robbed of what is, or was, left: {robbed:?}");
 }
 
-/// Half-way, the next one who unlocks finishes; nobody died to whom it mattered.
+/// After a death half-way, the next process that unlocks finishes; no holder died.
 pub fn unlocks(trial: &Trial) {
     let stage = Stage::new(trial);
     let given = File::open(trial.lock_file()).unwrap();

@@ -154,7 +154,7 @@ fn goes_on_with_a_peer(trial: &Trial, stage: Stage, victim: Victim, mut peer: Pe
     goes_on(trial, stage);
 }
 
-/// Nobody else wants it, so it is where it was last.
+/// No other participant wants it, so it is where it was last.
 fn the_token_is_there_once(trial: &Trial, stage: &Stage, slot: usize) {
     if let Kind::Messages(MutexAlgorithm::RicartAgrawala) = stage.kind {
         assert_eq!(seen(trial).token_of, Some(slot), "the token is not where it was used last");
@@ -238,7 +238,7 @@ macro_rules! death_of {
     };
 }
 
-// What asks again as long as nobody answers does not fall asleep for good.
+// A participant that asks again as long as no peer answers does not fall asleep for good.
 macro_rules! sleep_of {
     ($algorithm:ident $called:literal) => {
         of!($algorithm $called: waits_for_a_peer "lock, a peer answers after a sleep")

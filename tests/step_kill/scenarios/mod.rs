@@ -59,14 +59,14 @@ pub const ALL: &[Scenario] = &[
     stopping("revoke: owner inside", bias::revokes_and_waits),
     stopping("revoke: in vain", bias::revokes_in_vain),
     stopping("revoke: a try, owner inside", bias::tries_in_vain),
-    stopping("try: nobody there", enter::tries),
+    stopping("try: a free lock", enter::tries),
     stopping("try: a dead holder's place", enter::tries_a_dead_ones_place),
     stopping("try: a living one there", wait::tries_in_vain),
     stopping("timed lock: no time", wait::times_out_at_once),
     stopping("timed lock: after a sleep", wait::times_out),
     stopping("timed lock: one asleep behind", wait::times_out_before_another),
-    stopping("cancel: the one who waits", wait::is_cancelled),
-    Scenario { threads: true, ..alone("cancel: the one who cancels", wait::cancels) },
+    stopping("cancel: the waiter", wait::is_cancelled),
+    Scenario { threads: true, ..alone("cancel: the caller", wait::cancels) },
     stopping("unlock: one asleep behind", leave::wakes),
     alone("unlock: repaired", leave::repairs),
     alone("unlock: not repaired", leave::does_not_repair),
@@ -161,13 +161,13 @@ macro_rules! on_ring {
 pub const STOPPED_IN_LONG_RUNS: &[Scenario] = &[
     on_ring!("a dead holder's place", takes_a_dead_ones_place, RAYNALS),
     on_ring!("a turn in a dead one's place on it", comes_in_a_dead_ones_slot, RAYNALS),
-    on_ring!("a turn, nobody there, in a K-state ring", takes_a_turn, K_STATE),
+    on_ring!("a turn, no other member, in a K-state ring", takes_a_turn, K_STATE),
     on_ring!("a turn again, in a K-state ring", takes_a_turn_again, K_STATE),
     on_ring!("behind a living holder, in a K-state ring", waits, K_STATE),
     on_ring!("a dead holder's place, in a K-state ring", takes_a_dead_ones_place, K_STATE),
     on_ring!("no time, in a K-state ring", gives_up, K_STATE),
     on_ring!("unlock, one comes and one left, in a K-state ring", renews_the_links, K_STATE),
-    on_ring!("a turn, nobody there, in a sum ring", takes_a_turn, REVERSE_SUM),
+    on_ring!("a turn, no other member, in a sum ring", takes_a_turn, REVERSE_SUM),
     on_ring!("a turn again, in a sum ring", takes_a_turn_again, REVERSE_SUM),
     on_ring!("behind a living holder, in a sum ring", waits, REVERSE_SUM),
     on_ring!("a try, one that stood died outside, in a sum ring", takes_over, REVERSE_SUM),
@@ -186,7 +186,7 @@ pub const ATTACH_IN_A_DEAD_HOLDERS_SLOT: Scenario =
 pub const BIASED_ACQUISITION: Scenario = stopping("bias: taken", bias::enters);
 
 pub const RING_FREE: Scenario =
-    stopping("ring: a turn, nobody there", |trial| ring::takes_a_turn(trial, RAYNALS));
+    stopping("ring: a turn, no other member", |trial| ring::takes_a_turn(trial, RAYNALS));
 
 pub const LINKS_RENEWED: Scenario =
     stopping("ring: unlock, one comes and one left", |trial| ring::renews_the_links(trial, RAYNALS));
@@ -215,8 +215,8 @@ fn usual<T>(trial: &Trial, stage: Stage, others: T, life: impl FnOnce(&Stage)) {
     the_living_go_on(trial, stage);
 }
 
-/// The victim is killed; or it is stopped, the others go on, and then it comes to its own end. Nobody but survivors is left
-/// afterwards. `release`: whatever keeps the others out is no more.
+/// The victim is killed; or it is stopped, the others go on, and then it comes to its own end. Only survivors are left
+/// afterwards. `release` ends what keeps the others out.
 fn meets_its_fate(
     trial: &Trial,
     stage: &Stage,
@@ -256,7 +256,7 @@ fn has_its_turn(arena: &Arena, mut guard: Held) {
     arena.is_busy(false);
 }
 
-/// Somebody dies in its section, with the data torn.
+/// A participant dies in its section, with the data torn.
 fn one_dies_inside(trial: &Trial, stage: &Stage) {
     trial.dead_one(|| dies_inside(trial.arena, stage));
     trial.arena.owes(Debt::Owed);
@@ -290,7 +290,7 @@ fn until_asleep(trial: &Trial, how_many: usize) {
     }
 }
 
-/// Waits until somebody has the lock.
+/// Waits until a participant has the lock.
 fn until_held(trial: &Trial) {
     let path = trial.lock_file();
     while inspect::snapshot(&path).unwrap().locks[0].holders.is_empty() {

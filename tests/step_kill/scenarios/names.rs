@@ -45,7 +45,7 @@ fn has_ended(trial: &Trial) -> bool {
     trial.arena.ended.load(SeqCst) != 0
 }
 
-/// For as many locks as if nobody had died, and each is a lock of its own, and as good as new.
+/// For as many locks as if no participant had died; each is a lock of its own, and as good as new.
 fn there_is_room_for_all(trial: &Trial, file: &LockFile) {
     let mutexes = NAMES.map(|name| file.mutex(name).unwrap());
     let guards = mutexes.each_ref().map(|mutex| {
@@ -69,7 +69,7 @@ fn full_file(trial: &Trial) -> LockFile {
 pub fn removes(trial: &Trial) {
     let file = full_file(trial);
     let handle = file.mutex(NAMES[1]).unwrap();
-    // One who is outside has its bias.
+    // This thread, which is outside, has its bias.
     (0..100).for_each(|_| drop(handle.lock().unwrap()));
     let mut victim = trial.victim(|| {
         let _attached = file.current_participant().unwrap();

@@ -1,4 +1,4 @@
-//! Victims that open the file. Nobody else has it open meanwhile.
+//! Victims that open the file. No other participant has it open meanwhile.
 
 use super::dies_inside;
 use crate::{
@@ -68,7 +68,7 @@ fn its_life_is_to_open(trial: &Trial) {
     victim.kill();
 }
 
-/// Where a file cannot be made without a name, a death leaves one behind; it is in nobody's way.
+/// Where a file cannot be made without a name, a death leaves one behind; it is in no participant's way.
 fn remove_what_only_a_poor_file_system_leaves(trial: &Trial) {
     let nameless = OpenOptions::new().write(true).custom_flags(libc::O_TMPFILE).open(&trial.folder);
     if nameless.is_err() {

@@ -77,8 +77,8 @@ pub fn writes_in_a_dead_ones_place(trial: &Trial) {
     });
 }
 
-/// The dead one had a slot in which another one had died, whose range nobody has looked after: its own is written down
-/// elsewhere.
+/// The dead participant had a slot in which another had died, whose range is not marked consistent yet: its own is written
+/// down elsewhere.
 pub fn reaps_where_one_died_before(trial: &Trial) {
     let stage = Ranges::new(trial);
     let slots_but_one: Vec<_> = (3..PARTICIPANTS).map(|_| stage.file.participant().unwrap()).collect();
@@ -159,7 +159,8 @@ pub fn takes_a_dead_ones_key(trial: &Trial) {
     });
 }
 
-/// Two with different keys died in one slot: of both somebody is told, until a reset, which the victim does.
+/// Two participants with different keys died in one slot: later holders are told of both, until a reset, which the victim
+/// does.
 pub fn resets_where_two_died_in_one_slot(trial: &Trial) {
     let stage = Keys::new(trial);
     let slots_but_one: Vec<_> = (3..PARTICIPANTS).map(|_| stage.file.participant().unwrap()).collect();

@@ -69,7 +69,7 @@ pub fn acquires_more(trial: &Trial) {
     });
 }
 
-/// Gives one of two back, by the C ABI, and then the other. Somebody sleeps who wants two of three.
+/// Gives back one of two permits, by the C ABI, and then the other. A waiter that wants two of three sleeps.
 pub fn releases_one_by_one(trial: &Trial) {
     let stage = Permits::new(trial);
     let semaphore = in_c(&stage.file);

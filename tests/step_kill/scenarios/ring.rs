@@ -24,7 +24,7 @@ fn stage(trial: &Trial, algorithm: RingAlgorithm) -> Stage {
 /// How a victim takes its turn.
 type Take = fn(&Lock) -> Result<Held<'_>>;
 
-/// Where it is stopped, somebody is inside when it goes on, and turns a try away.
+/// Where the victim is stopped, a survivor is inside when it goes on, so that a try fails.
 fn takes_its_turn(trial: &Trial, lock: &Lock, take: Take) {
     trial.arena.is_busy(true);
     match take(lock) {
@@ -47,7 +47,7 @@ pub fn takes_a_turn(trial: &Trial, algorithm: RingAlgorithm) {
     its_life_is_a_turn(trial, stage(trial, algorithm), Lock::lock);
 }
 
-/// The privilege has stayed with it, since nobody else wanted it.
+/// The privilege has stayed with it, since no other participant wanted it.
 pub fn takes_a_turn_again(trial: &Trial, algorithm: RingAlgorithm) {
     usual(trial, stage(trial, algorithm), (), |stage| {
         stage.lock.lock().unwrap().unlock().unwrap();
@@ -70,7 +70,7 @@ pub fn takes_a_dead_ones_place(trial: &Trial, algorithm: RingAlgorithm) {
     its_life_is_a_turn(trial, stage, Lock::lock);
 }
 
-/// Somebody stands, has its turn, and dies outside; the privilege is with it.
+/// A ring member has its turn, and dies outside; the privilege is with it.
 fn a_member_dies(trial: &Trial, stage: &Stage) {
     trial.dead_one(|| stage.member().lock().unwrap().unlock().unwrap());
 }
@@ -101,8 +101,8 @@ pub fn gives_up(trial: &Trial, algorithm: RingAlgorithm) {
     });
 }
 
-/// Beside the victim, which has the turn, there is on the ring the one who had it before and wants no other. Somebody
-/// wants the next one, is not on the ring yet, and sleeps; its place is not right after the victim's.
+/// On the ring there is, beside the victim, which has the turn, the participant that had it before and wants no other. A
+/// newcomer wants the next turn, is not on the ring yet, and sleeps; its place is not right after the victim's.
 pub fn renews_the_links(trial: &Trial, algorithm: RingAlgorithm) {
     let stage = stage(trial, algorithm);
     let other = trial.bystander(|| {
@@ -139,8 +139,8 @@ pub fn stands(trial: &Trial, algorithm: RingAlgorithm) {
     });
 }
 
-/// The privilege is with it, outside, and goes to another one that stands, outside too. Somebody who waits would take
-/// over whenever it looks, and the victim would never go the same way twice.
+/// The victim has the privilege, outside, and passes it to another ring member, outside too. A waiter would take over
+/// whenever it looks, and the victim would never go the same way twice.
 pub fn leaves(trial: &Trial, algorithm: RingAlgorithm) {
     usual(trial, stage(trial, algorithm), (), |stage| {
         let member = stage.member();

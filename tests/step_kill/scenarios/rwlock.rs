@@ -23,7 +23,7 @@ fn biased(trial: &Trial) -> RwStage {
     stage
 }
 
-/// The usual course: nobody else is there.
+/// The usual course: no other participant is there.
 pub fn usual<L: Shared>(trial: &Trial, stage: Stage<L>, life: impl FnOnce(&Stage<L>)) {
     go(trial, stage, vec![], || (), |_| (), life);
 }

@@ -1,4 +1,4 @@
-//! Victims that find one who is alive before them.
+//! Victims that find a living participant before them.
 
 use super::{has_its_turn, meets_its_fate, until_asleep};
 use crate::{
@@ -30,7 +30,7 @@ pub enum Meanwhile {
     Unlock,
     /// The victim's time passes, so that it sleeps once. It is the second in the queue: those look at the clock sooner.
     TimePasses,
-    /// Likewise; and somebody comes, who waits for the victim and falls asleep.
+    /// Likewise; and another participant comes, waits for the victim and falls asleep.
     AnotherComes,
 }
 
@@ -83,7 +83,7 @@ pub fn is_cancelled(trial: &Trial) {
 
 const LONG_ASLEEP: Duration = Duration::from_millis(250);
 
-/// The one who waits is asleep, in another thread of the victim.
+/// The waiter is asleep, in another thread of the victim.
 pub fn cancels(trial: &Trial) {
     behind_a_holder(trial, Meanwhile::Nothing, |stage, _| {
         let me = &stage.file.participant().unwrap();

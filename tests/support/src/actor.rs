@@ -69,7 +69,7 @@ pub fn say(line: &str) {
 /// Waits for a line from the test; the test gone, the process ends.
 pub fn hear() -> String {
     let mut line = String::new();
-    // Also in a child of the one who plays the role, which does not die with the test.
+    // Also in a child of the process that plays the role: that child does not die with the test.
     limit::end_this_process_after(limit::seconds(LONGEST_ROLE));
     match std::io::stdin().lock().read_line(&mut line) {
         Ok(0) | Err(_) => std::process::exit(0),

@@ -60,7 +60,7 @@ impl Fixture {
         holder
     }
 
-    /// Somebody who held this is dead, and nobody has removed it.
+    /// A holder of this is dead, and no reaper has removed it.
     pub fn leave_dead(&self, options: &[&str]) {
         let mut holder = self.hold(&[&["--close"], options].concat());
         holder.kill();

@@ -32,7 +32,7 @@ pub fn let_inherit(descriptor: &impl AsRawFd) {
 /// Opens the lock file that a process was told of: `descriptor N`, one that it inherited; `socket N`, one that comes over
 /// an inherited Unix socket; else a path.
 pub fn open(options: &LockFileOptions, told: &str) -> Result<LockFile> {
-    // SAFETY: whoever started this process left the descriptor open for it.
+    // SAFETY: the process that started this one left the descriptor open for it.
     let inherited = |number: &str| unsafe { BorrowedFd::borrow_raw(number.parse().unwrap()) };
     match told.split_once(' ') {
         Some(("descriptor", number)) => options.open_descriptor(inherited(number)),

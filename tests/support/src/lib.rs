@@ -1,6 +1,6 @@
 //! What the integration tests share: real processes that play a role, limits of waiting, a second reading of the file
 //! format. Under a checker (loom, shuttle) only what a test program needs to end when it hangs.
-#![allow(missing_docs, reason = "nobody but the tests sees it")]
+#![allow(missing_docs, reason = "only the tests see it")]
 
 #[cfg(not(any(loom, shuttle)))]
 pub mod actor;

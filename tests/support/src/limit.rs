@@ -107,7 +107,7 @@ pub fn is_readable(file: &impl AsFd, limit: Duration) -> bool {
 /// Why no line came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoLine {
-    /// The one who could say it has ended.
+    /// The speaker has ended.
     Ended,
     /// The time is over.
     Late,

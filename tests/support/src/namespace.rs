@@ -1,4 +1,4 @@
-//! File systems of a test's own, in a private mount namespace: nobody else sees them, and they go with the thread.
+//! File systems of a test's own, in a private mount namespace: no other test sees them, and they go with the thread.
 
 use nix::{
     errno::Errno,

@@ -75,13 +75,13 @@ pub fn until(what: &str, mut done: impl FnMut() -> bool) {
     }
 }
 
-/// Who waits for the lock called `name`, the next one first; nobody, where there is no such file or lock.
+/// The waiters for the lock called `name`, the next one first; none where there is no such file or lock.
 pub fn queue_at(path: &Path, name: &str) -> Vec<Waiter> {
     let Ok(status) = inspect::snapshot(path) else { return Vec::new() };
     status.locks.into_iter().find(|lock| lock.name == name).map(|lock| lock.queue).unwrap_or_default()
 }
 
-/// Whether it is past the doorway and its first look, and lets nobody pass.
+/// Whether the waiter is past the doorway and its first look, and lets no participant pass.
 pub fn is_queued_for_good(waiter: &Waiter) -> bool {
     waiter.state == WaiterState::Queued && waiter.for_seconds.is_some()
 }

@@ -26,13 +26,13 @@ unsafe impl Shareable for AtomicU64 {}
 // SAFETY: as its elements.
 unsafe impl<T: Shareable, const N: usize> Shareable for [T; N] {}
 
-/// A number that is only right if whoever changes it is alone: its load and its store are two steps.
+/// A number that is only right if no two threads change it at once: its load and its store are two steps.
 #[derive(Default)]
 #[repr(transparent)]
 pub struct Plain(UnsafeCell<u64>);
 
 // SAFETY: a 64-bit number, read and written by volatile accesses only, which do not tear on the machines that turnlock
-// runs on. That nobody else does so at the same time is what the tests find out.
+// runs on. That no other thread does so at the same time is what the tests find out.
 unsafe impl Sync for Plain {}
 // SAFETY: a number; all zeros is one.
 unsafe impl Shareable for Plain {}
@@ -54,7 +54,7 @@ impl Plain {
     }
 }
 
-/// A `T` in a file, mapped by everyone who opens it.
+/// A `T` in a file, mapped by every process that opens it.
 pub struct Shared<T> {
     map: MmapRaw,
     of: PhantomData<T>,

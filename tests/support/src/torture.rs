@@ -25,7 +25,7 @@ use turnlock::{LockFile, Mutex, inspect};
 
 /// Every worker has a serial number, from 1.
 const SERIALS: usize = 4096;
-/// For so many seconds may nobody have entered before it counts as a hang.
+/// So many seconds without an entry count as a hang.
 const NO_PROGRESS: u64 = 10;
 
 /// What can go wrong.
@@ -34,7 +34,7 @@ const NO_PROGRESS: u64 = 10;
 pub enum Violation {
     /// Two were inside at once.
     DoubleEntry,
-    /// The trail of a section that was left half-done was found, and nobody had died.
+    /// The trail of a section that was left half-done was found, without an owner-dead notice.
     TornSection,
     /// A holder died inside, and the next one was not told.
     DeathNotTold,
@@ -76,12 +76,12 @@ impl Phase {
 #[repr(C)]
 struct Trail {
     stop: AtomicU32,
-    /// While it is not 0, nobody leaves the section.
+    /// While it is not 0, no worker leaves the section.
     linger: AtomicU32,
-    /// Whose section is under way, by serial number; 0 = nobody's.
+    /// The worker whose section is under way, by serial number; 0 = none.
     owner: AtomicU32,
     entries: AtomicU64,
-    /// Two words that agree whenever nobody is inside.
+    /// Two words that agree whenever no worker is inside.
     one: Plain,
     two: Plain,
     last_token: Plain,
@@ -89,7 +89,7 @@ struct Trail {
     phase: [AtomicU8; SERIALS],
     /// Set before a worker is killed.
     condemned: [AtomicU8; SERIALS],
-    /// Set by the one who is told of its death.
+    /// Set by the worker that is told of its death.
     told: [AtomicU8; SERIALS],
 }
 
@@ -216,14 +216,14 @@ pub fn torture(place: &Place, workers: usize, kills: usize, seed: u64, mutant: &
         // Most of the time all of them take part when one is killed; sometimes the last one is still on its way in.
         if dice.roll(8) != 0 {
             let on_its_way = |serial: u32| trail.phase[serial as usize].load(SeqCst) == Phase::Starting as u8;
-            until("everybody takes part", || !living.iter().any(|(serial, _)| on_its_way(*serial)));
+            until("every worker takes part", || !living.iter().any(|(serial, _)| on_its_way(*serial)));
             thread::sleep(Duration::from_micros(dice.roll(3000)));
         }
-        // Now anyone, wherever it is, now the one inside.
+        // The victim is now any worker, wherever it is, now the one inside.
         let mut victim = dice.roll(workers as u64) as usize;
         if dice.roll(3) == 0 {
             trail.linger.store(1, SeqCst);
-            until("somebody is inside, and stays", || {
+            until("a worker is inside, and stays", || {
                 let owner = trail.owner.load(SeqCst);
                 let inside = trail.phase[owner as usize].load(SeqCst) == Phase::Inside as u8;
                 living
@@ -234,7 +234,7 @@ pub fn torture(place: &Place, workers: usize, kills: usize, seed: u64, mutant: &
             });
         }
         let (serial, actor) = &mut living[victim];
-        // Some are stopped for a while first: nobody may take that for death.
+        // Some are stopped for a while first: no worker may take that for death.
         if dice.roll(8) == 0 {
             actor.signal(Signal::SIGSTOP);
             thread::sleep(Duration::from_millis(2));
@@ -257,7 +257,7 @@ pub fn torture(place: &Place, workers: usize, kills: usize, seed: u64, mutant: &
         for (_, actor) in living {
             actor.end_well();
         }
-        // Somebody must be left to be told of the last death.
+        // This thread is left to be told of the last death.
         let mutex = LockFile::open(&lock_file).unwrap().mutex("torture").unwrap();
         trail.take_a_turn(&mutex, 0, &mut dice);
     }
@@ -273,8 +273,8 @@ pub fn torture(place: &Place, workers: usize, kills: usize, seed: u64, mutant: &
     }
 }
 
-/// Waits until somebody has entered since this was called; for too long in vain, the test ends with a report. `false`:
-/// something has gone wrong.
+/// Waits until a worker has entered since this was called; after too long in vain, the test ends with a report. Returns
+/// `false` if something has gone wrong.
 fn is_going_on(trail: &Trail, lock_file: &Path, kill: usize) -> bool {
     let (entries, began) = (trail.entries.load(Acquire), Instant::now());
     loop {
@@ -287,7 +287,7 @@ fn is_going_on(trail: &Trail, lock_file: &Path, kill: usize) -> bool {
         let limit = limit::seconds(NO_PROGRESS);
         if began.elapsed() > limit {
             let status = inspect::snapshot(lock_file);
-            give_up(&format!("nobody entered for {limit:?} after kill {kill}: {status:#?}"));
+            give_up(&format!("no worker entered for {limit:?} after kill {kill}: {status:#?}"));
         }
         thread::sleep(Duration::from_micros(20));
     }

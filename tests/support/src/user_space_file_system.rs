@@ -62,7 +62,7 @@ fn answer(mut device: File) {
         reply.extend(error.to_ne_bytes());
         reply.extend(number);
         reply.extend(body);
-        // Fails when the one who asked is gone: no harm.
+        // Fails when the process that asked is gone: no harm.
         let _ = device.write_all(&reply);
     }
 }

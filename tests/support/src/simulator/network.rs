@@ -184,7 +184,7 @@ impl<M: Message> Network<M> {
             || self.inbox.iter().flatten().any(is_token)
     }
 
-    /// A failure notice has not been read by everybody yet.
+    /// A failure notice has not been read by every participant yet.
     pub fn has_bad_news(&self) -> bool {
         let is_down = |notice: &Notice<M>| matches!(notice, Notice::Down { .. });
         self.on_its_way.values().any(|on_its_way| is_down(&on_its_way.notice))

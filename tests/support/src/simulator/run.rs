@@ -74,7 +74,7 @@ pub struct Habits {
     pub retry: u64,
     pub losses: u64,
     pub repeats: u64,
-    /// How often somebody gives up a wait, departs instead of a request, dies soon after it came to stand elsewhere (by
+    /// How often a participant gives up a wait, departs instead of a request, dies soon after it came to stand elsewhere (by
     /// then it may do anything), and is stopped instead of a request or inside.
     pub withdrawals: u64,
     pub departures: u64,
@@ -126,7 +126,7 @@ pub struct Counts {
     pub departures: u64,
     pub deaths: u64,
     pub rulings: u64,
-    /// From a release to the next entry, where somebody waited: the sum, and how many.
+    /// From a release to the next entry, where a participant waited: the sum, and how many.
     pub hand_over: (u64, u64),
 }
 
@@ -225,7 +225,7 @@ impl<A: Simulated> Simulation<A> {
         self.network.borrow().hops
     }
 
-    /// Somebody has the token of that name, or it is on its way.
+    /// A participant has the token of that name, or it is on its way.
     pub fn has_token(&self, name: usize) -> bool {
         use turnlock::message::Message as _;
         let network = self.network.borrow();
@@ -240,7 +240,7 @@ impl<A: Simulated> Simulation<A> {
         self.alarms.push(Reverse((at, alarm)));
     }
 
-    /// Runs until everybody has had its entries, at most for so long.
+    /// Runs until every participant has had its entries, at most for so long.
     pub fn run(&mut self, most: u64) {
         while self.wants.iter().any(|wants| *wants > 0) || self.inside.is_some() {
             let now = self.network.borrow().now;
@@ -414,7 +414,7 @@ impl<A: Simulated> Simulation<A> {
         self.counts.deaths += 1;
         self.inside = self.inside.filter(|inside| *inside != me);
         self.lives[me] += 1;
-        // What it was doing counts as done: else nobody would ever be.
+        // What it was doing counts as done: else no participant would ever be done.
         self.is_stopped[me] = false;
         let has_place = self.seen[me] != Standing::Joining;
         if let Some(machine) = self.nodes[me].machine().restarted(self.lives[me]).filter(|_| has_place) {
@@ -455,7 +455,7 @@ impl<A: Simulated> Simulation<A> {
         }
     }
 
-    /// Whoever sees all participants and links looks whether what they depend on is lost.
+    /// An observer, which sees all participants and links, looks whether what they depend on is lost.
     fn rule(&mut self) {
         self.alarm(self.habits.retry, Alarm::Ruling);
         if self.network.borrow().has_bad_news() {
