@@ -12,21 +12,22 @@ use turnlock_core::algorithm::claim::{Mode, Relation};
 fn a_reader_is_inside_beside_an_upgradable_one_and_never_beside_a_writer() {
     all_hold("a reader and a writer", 2, &Plan::rwlock(&[&[READ], &[WRITE]]).in_each_slot(), 500);
     let plans = Plan::rwlock(&[&[READ], &[UPGRADE]]).in_each_slot();
-    let tally = all_hold("a reader and one who upgrades", 2, &plans, 2000);
+    let tally = all_hold("a reader and an upgrader", 2, &plans, 2000);
     assert!(get(&tally.upgrades) > 0 && get(&tally.together) > 0, "they never met");
-    all_hold("a writer and one who upgrades", 2, &Plan::rwlock(&[&[WRITE], &[UPGRADE]]).in_each_slot(), 1000);
+    all_hold("a writer and an upgrader", 2, &Plan::rwlock(&[&[WRITE], &[UPGRADE]]).in_each_slot(), 1000);
 }
 
 #[test]
 fn who_downgrades_lets_readers_in_and_no_writer() {
     for to in [Mode::Shared, Mode::Upgradable] {
         let one = WRITE.then(Then::Downgrade(to));
-        let tally = all_hold("one who downgrades, and a reader", 2, &[Plan::rwlock(&[&[one], &[READ]])], 200);
+        let tally =
+            all_hold("a writer that downgrades, and a reader", 2, &[Plan::rwlock(&[&[one], &[READ]])], 200);
         assert!(get(&tally.together) > 0, "they never met");
-        all_hold("one who downgrades, and a writer", 2, &[Plan::rwlock(&[&[one], &[WRITE]])], 200);
+        all_hold("a writer that downgrades, and a writer", 2, &[Plan::rwlock(&[&[one], &[WRITE]])], 200);
     }
     let both = HOLD.then(Then::UpgradeAndDowngrade(Mode::Shared));
-    all_hold("one who upgrades and downgrades, and a reader", 1, &[Plan::rwlock(&[&[both], &[READ]])], 100);
+    all_hold("an upgrader that downgrades, and a reader", 1, &[Plan::rwlock(&[&[both], &[READ]])], 100);
 }
 
 /// A reader that comes in by the new mode may bias the lock before the downgrade is done.
@@ -34,7 +35,7 @@ fn who_downgrades_lets_readers_in_and_no_writer() {
 fn who_downgrades_does_not_write_over_the_bias() {
     let one = WRITE.then(Then::Downgrade(Mode::Shared));
     let plan = Plan { meets_always: true, ..Plan::rwlock(&[&[one, WRITE], &[BIAS, READ]]) };
-    all_hold("one who downgrades, and one who biases", 1, &[plan], 100);
+    all_hold("a writer that downgrades, and a reader that biases", 1, &[plan], 100);
 }
 
 #[test]
@@ -44,8 +45,7 @@ fn a_writer_revokes_the_bias_and_waits_for_the_readers() {
     assert!(get(&tally.biased_entries) > 0 && get(&tally.revocations) > 0, "there was no bias");
     let plan = Plan::biased(&[&[READ, READ], &[WRITE]]);
     all_hold("a biased reader twice and a writer", 2, &[plan], 300);
-    let tally =
-        all_hold("a biased reader and one who upgrades", 2, &[Plan::biased(&[&[READ], &[UPGRADE]])], 200);
+    let tally = all_hold("a biased reader and an upgrader", 2, &[Plan::biased(&[&[READ], &[UPGRADE]])], 200);
     assert!(get(&tally.biased_entries) > 0 && get(&tally.upgrades) > 0, "there was no bias");
 }
 
@@ -54,12 +54,12 @@ fn who_gives_up_leaves_the_bias_to_the_readers() {
     for (hurried, name) in [(WRITE.timed(), "short wait"), (WRITE.tries(), "try")] {
         let plan = Plan::biased(&[&[READ, READ], &[hurried, WRITE]]);
         let tally = all_hold(&format!("a biased reader, a {name} and a write"), 2, &[plan], 50);
-        assert!(get(&tally.withdrawals) > 0, "nobody ever gave up");
+        assert!(get(&tally.withdrawals) > 0, "no participant ever gave up");
     }
     let hurried = HOLD.then(Then::Upgrade(Limit::For(Duration::ZERO)));
     let plan = Plan::biased(&[&[READ], &[hurried, WRITE]]);
     let tally = all_hold("a biased reader and an upgrade given up", 2, &[plan], 200);
-    assert!(get(&tally.upgrades_given_up) > 0, "nobody ever gave up");
+    assert!(get(&tally.upgrades_given_up) > 0, "no participant ever gave up");
 }
 
 #[test]
@@ -75,7 +75,7 @@ fn permits_are_never_too_many_and_nobody_is_overtaken() {
     let tally = all_hold("permits of two: 1, 1 and 2", 1, &plan.in_each_slot(), 100);
     assert!(get(&tally.together) > 0, "they never met");
     let plan = Plan::new(Relation::Permits, &[&[permits(2).then(Then::Keep(1))], &[permits(1)]]);
-    let tally = all_hold("one who gives one of two permits back", 3, &plan.in_each_slot(), 100);
+    let tally = all_hold("a holder that gives one of two permits back", 3, &plan.in_each_slot(), 100);
     assert!(get(&tally.together) > 0, "they never met");
 }
 
@@ -98,7 +98,7 @@ fn who_is_passed_over_queues_again() {
     for (one, evictor) in [(READ, WRITE), (WRITE, READ), (WRITE, UPGRADE)] {
         let plan = Plan::rwlock(&[&[one], &[evictor.evicts(1)]]);
         let tally = all_hold("one, and another who passes over it", 1, &plan.in_each_slot(), 50);
-        assert!(get(&tally.evictions) > 0, "nobody was passed over");
+        assert!(get(&tally.evictions) > 0, "no participant was passed over");
     }
 }
 
@@ -106,9 +106,10 @@ fn who_is_passed_over_queues_again() {
 fn comes_in_by_its_place(most: usize, again: Visit, other: Visit) {
     let preemptions = if *IS_LONG { most } else { 1 };
     let plans = Plan::rwlock(&[&[KEEP, again], &[other]]).in_each_slot();
-    let tally = all_hold("one who keeps its place reserved, and another", preemptions, &plans, 100);
-    assert!(get(&tally.biased_entries) > 0, "nobody came in by its place");
-    assert!(get(&tally.evictions) > 0, "nobody took the place away");
+    let tally =
+        all_hold("a participant that keeps its place reserved, and another", preemptions, &plans, 100);
+    assert!(get(&tally.biased_entries) > 0, "no participant came in by its place");
+    assert!(get(&tally.evictions) > 0, "no participant took the place away");
 }
 
 #[test]
@@ -160,7 +161,7 @@ fn two_retain_their_places_and_hurry() {
 #[test]
 fn who_has_a_place_downgrades() {
     let plan = Plan::rwlock(&[&[KEEP, WRITE.then(Then::Downgrade(Mode::Shared))], &[READ]]);
-    all_hold("one who has a place and downgrades", 1, &[plan], 30);
+    all_hold("a writer that has a place and downgrades", 1, &[plan], 30);
 }
 
 #[test]
@@ -169,11 +170,11 @@ fn permits_are_not_too_many_beside_a_retained_place() {
     for other in [permits(1), permits(2)] {
         let plan = Plan::new(Relation::Permits, &[&[one, one, permits(1)], &[other]]);
         let tally = all_hold("permits by a reservation", 2, &plan.in_each_slot(), 200);
-        assert!(get(&tally.biased_entries) > 0, "nobody came in by its place");
+        assert!(get(&tally.biased_entries) > 0, "no participant came in by its place");
     }
     let plan =
         Plan::new(Relation::Permits, &[&[permits(2).retains(), permits(2).then(Then::Keep(1))], &[one]]);
-    all_hold("one who gives back some that it has by its place", 1, &plan.in_each_slot(), 100);
+    all_hold("a holder that gives back some permits that it has by its place", 1, &plan.in_each_slot(), 100);
 }
 
 /// Participant 0 dies at each of its steps in turn.
@@ -196,7 +197,7 @@ fn a_death_blocks_nobody_and_is_told_if_it_was_a_writers_inside() {
     let beside = |other: Visit| move |visit| Plan::rwlock(&[&[visit], &[other]]);
     deaths("a reader", beside(WRITE), READ, false);
     deaths("a writer", beside(READ), WRITE, true);
-    deaths("one who upgrades", beside(READ), UPGRADE, true);
+    deaths("an upgrader", beside(READ), UPGRADE, true);
     deaths("a biased reader", |visit| Plan::biased(&[&[visit], &[WRITE]]), READ, false);
     deaths("a writer that revokes", |visit| Plan::biased(&[&[visit], &[READ]]), WRITE, true);
     let place = |visit| Plan::rwlock(&[&[WRITE.retains(), visit], &[READ]]);

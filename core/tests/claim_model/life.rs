@@ -19,7 +19,7 @@ use turnlock_core::algorithm::reservation::Reservation;
 use turnlock_core::error::Error;
 use turnlock_core::trace::Step;
 
-/// What ends the visit of one who dies.
+/// What ends the visit of a participant that dies.
 struct Dead;
 
 #[cfg(loom)]
@@ -251,7 +251,7 @@ impl World {
         }
     }
 
-    /// Looks at the data, of which nobody died that changed them.
+    /// Looks at the data, unless a writer that changed them has died.
     fn read(&self, attempt: &Try) {
         if self.oracle().dead.is_some() {
             return;
@@ -260,7 +260,7 @@ impl World {
         if self.plan.relation == Relation::Modes {
             assert!(
                 words.windows(2).all(|pair| pair[0] == pair[1]),
-                "Data: torn, and nobody told: {words:?}"
+                "Data: torn, and the holder was not told: {words:?}"
             );
         }
     }

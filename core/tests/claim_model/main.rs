@@ -3,10 +3,11 @@
 //! random schedules of more of them): the acquisition that ships (`turnlock_core::acquire`), at a site whose registers are the
 //! checker's.
 //!
-//! Shown (see [`oracle::Property`]): nobody is inside beside another one whose claim conflicts; readers see what the last
-//! writer wrote, and no write of one that is inside; fencing tokens; first come first served among those that conflict; a
-//! death at any step blocks nobody, and is told if it was a writer's inside. Nobody waits for ever: an execution that gets too
-//! long is a failure. Both sides of the heavy barrier pass full fences: neither checker has a membarrier.
+//! Shown (see [`oracle::Property`]): no participant is inside beside another one whose claim conflicts; readers see what the
+//! last writer wrote, and no write of one that is inside; fencing tokens; first come first served among those that conflict;
+//! a death at any step blocks no participant, and is told if it was a writer's inside. No participant waits for ever: an
+//! execution that gets too long is a failure. Both sides of the heavy barrier pass full fences: neither checker has a
+//! membarrier.
 //!
 //! Under loom all with 1 to 3 preemptions, under shuttle at random; each search says how many executions it made. With
 //! `TURNLOCK_LOOM_LONG` or `TURNLOCK_SHUTTLE_LONG` set, further.

@@ -1,12 +1,12 @@
-//! The truth, as seen by one who sees everything at once, and what the executions of a search came upon.
+//! The oracle, which sees everything at once and knows the truth, and what the executions of a search came upon.
 
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use turnlock_core::algorithm::claim::{Claim, Mode, Relation};
 
-/// What must hold in every execution. That nobody waits for ever is one more: an execution that gets too long is a failure.
+/// What must hold in every execution. Besides, no participant waits for ever: an execution that gets too long is a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Property {
-    /// Nobody is inside beside another one whose claim conflicts with its own.
+    /// No participant is inside beside another one whose claim conflicts with its own.
     Exclusion,
     /// The data are plain memory: an access that is not ordered after the writes of others is a failure, under loom even if
     /// it finds the right value.
@@ -14,7 +14,8 @@ pub enum Property {
     /// Each writer's fencing token is larger than the one before, and readers have that of the last writer. Of permits and
     /// parts no two are the same.
     Token,
-    /// Nobody is overtaken, by its number, by one that conflicts with it and began its doorway after theirs was finished.
+    /// No waiter is overtaken by a participant that comes in by its number, conflicts with it and began its doorway after the
+    /// waiter's was finished.
     Order,
     /// The next holders after a writer's death have the owner-dead notice until a writer repairs; after any other death, none.
     OwnerDead,
@@ -56,7 +57,7 @@ pub struct Oracle {
     pub places: usize,
     /// The last writer's fencing token, or the largest of permits and parts.
     pub last_token: u64,
-    /// The token of a writer that died inside, as long as nobody has repaired the data.
+    /// The token of a writer that died inside, as long as no later writer has repaired the data.
     pub dead: Option<u64>,
 }
 

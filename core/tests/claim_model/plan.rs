@@ -115,7 +115,7 @@ pub struct Plan {
     pub first_slot: usize,
     /// How many permits there are.
     pub permits: u32,
-    /// Whether the lock begins biased to its readers, and everybody's last acquisition was one of them.
+    /// Whether the lock begins biased to its readers, and every participant's last acquisition was a reader's.
     pub begins_biased: bool,
     /// Whether readers may bias it, and places be retained.
     pub may_be_biased: bool,
@@ -169,7 +169,7 @@ impl Plan {
         self.visits.iter().flatten().any(is)
     }
 
-    /// Returns whether somebody revokes a bias, upgrades, or passes over another one.
+    /// Returns whether a participant revokes a bias, upgrades, or passes over another one.
     pub fn needs_barriers(&self) -> bool {
         let upgrades = |visit: &Visit| matches!(visit.then, Then::Upgrade(_) | Then::UpgradeAndDowngrade(_));
         self.may_be_biased || self.any(|visit| upgrades(visit) || visit.evicts > 0)

@@ -59,7 +59,7 @@ fn readers_and_writers_of_all_kinds() {
 #[test]
 fn who_upgrades_passes_over_a_reader_that_waits_for_a_writer_that_waits_for_it() {
     let plan = Plan::biased(&[&[WRITE], &[READ, READ], &[UPGRADE.evicts(2)]]);
-    all_hold("a writer, a reader and one who upgrades and evicts", 4, &[plan], 0);
+    all_hold("a writer, a reader and an upgrader that evicts", 4, &[plan], 0);
 }
 
 #[test]

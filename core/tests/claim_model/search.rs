@@ -15,7 +15,7 @@ use support::checker::{alone, check};
 use support::watchdog;
 use turnlock_core::algorithm::claim::Claim;
 
-/// One execution of everybody's visits: participant 0 is the model's main thread.
+/// One execution of all participants' visits: participant 0 is the model's main thread.
 pub fn execute(plan: &Arc<Plan>, tally: &Arc<Tally>) {
     watchdog::sign_of_life();
     count(&tally.executions);

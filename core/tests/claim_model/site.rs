@@ -1,5 +1,5 @@
-//! The site of an acquisition under a checker: the registers are the world's, nobody parks, and who waits looks again when
-//! another participant has gone on.
+//! The site of an acquisition under a checker: the registers are the world's, no participant parks, and a waiter looks again
+//! when another participant has gone on.
 
 use crate::oracle::{Property, count};
 use crate::plan::Visit;
@@ -44,7 +44,7 @@ impl<'a> At<'a> {
         At { world, me, bias: WatchedBias { world, me } }
     }
 
-    /// Begins with the lock biased to its readers. Everybody's last acquisition was one of theirs.
+    /// Begins with the lock biased to its readers. Every participant's last acquisition was a reader's.
     pub fn begin_biased(&self, reader: turnlock_core::algorithm::claim::Claim) {
         self.shared_bias().begin();
         for slot in 0..self.slots() {
@@ -53,7 +53,7 @@ impl<'a> At<'a> {
         }
     }
 
-    /// Acts for slot `slot` if it is dead: whoever gets a dead slot's byte lock does. Returns whether that was done.
+    /// Acts for slot `slot` if it is dead: the participant that gets a dead slot's byte lock does. Returns whether that was done.
     pub fn reap(&self, slot: usize) -> bool {
         let byte_lock = &self.world.byte_locks[slot];
         // A read-modify-write, since the kernel's answer is never out of date.
@@ -67,7 +67,7 @@ impl<'a> At<'a> {
         true
     }
 
-    /// Takes the slot of a dead one, as a newcomer, once nobody else acts for that.
+    /// Takes the slot of a dead participant, as a newcomer, once no other participant acts for the dead one.
     pub fn attach(&self) {
         let byte_lock = &self.world.byte_locks[self.me];
         while byte_lock.compare_exchange(FREE, LOCKED, AcqRel, Relaxed).is_err() {
@@ -76,7 +76,7 @@ impl<'a> At<'a> {
         liveness::clear(self, self.me);
     }
 
-    /// Checks that nothing is left of anybody when all have gone.
+    /// Checks that nothing is left of any participant when all have gone.
     pub fn check_cleared(&self) {
         for slot in 0..self.slots() {
             self.reap(slot);
@@ -108,7 +108,8 @@ impl World {
 ///
 /// Loom looks only at a word's last access to see what races with a store, and a writer loads the bias word right before it
 /// stores: that hides a reader's loads, and the other order would not be searched. Two stores of one word do race, so there
-/// is one of `meeting` before each store, and before a visit's first load, or each if the plan says so. Nobody loads that word, so it orders nothing.
+/// is one of `meeting` before each store, and before a visit's first load, or each if the plan says so. No participant loads
+/// that word, so it orders nothing.
 ///
 /// A store is a swap here. Loom does not know of a store and a compare-exchange by another one that the former comes later,
 /// if no happens-before says so, and lets their values be read in either order, which C11 does not: an exchange reads what
@@ -325,7 +326,7 @@ impl Waiter for Wait<'_> {
         if self.limit == Limit::Forever { Outcome::CheckAlive } else { Outcome::TimedOut }
     }
     fn back_off(&mut self, _: impl Fn() -> bool) -> Outcome {
-        unreachable!("nobody lets others pass")
+        unreachable!("no waiter lets others pass")
     }
     /// At once, or when chance has it: that it is too soon is no harm.
     fn is_overdue(&mut self, first: Option<(usize, u64)>, _: usize) -> Overdue {

@@ -43,19 +43,19 @@ impl Plain {
 
     pub fn get(&self) -> u64 {
         #[cfg(loom)]
-        // SAFETY: nobody writes it meanwhile; loom says so if not.
+        // SAFETY: no thread writes it meanwhile; loom says so if not.
         return self.0.with(|word| unsafe { *word });
         #[cfg(shuttle)]
-        // SAFETY: nobody writes it meanwhile: one thread runs at a time.
+        // SAFETY: no thread writes it meanwhile: one thread runs at a time.
         return unsafe { *self.0.get() };
     }
 
     pub fn set(&self, value: u64) {
         #[cfg(loom)]
-        // SAFETY: nobody else looks at it meanwhile; loom says so if not.
+        // SAFETY: no other thread looks at it meanwhile; loom says so if not.
         self.0.with_mut(|word| unsafe { *word = value });
         #[cfg(shuttle)]
-        // SAFETY: nobody else looks at it meanwhile: one thread runs at a time.
+        // SAFETY: no other thread looks at it meanwhile: one thread runs at a time.
         unsafe {
             *self.0.get() = value;
         }
@@ -89,7 +89,7 @@ pub struct World {
     /// See [`crate::site::WatchedBias`].
     pub meeting: AtomicU64,
     pub local: Vec<AtomicU64>,
-    /// Looked at only where somebody dies.
+    /// Looked at only where a participant dies.
     pub byte_locks: Vec<AtomicU32>,
     /// The protected data: words that must agree, or one for each part.
     pub data: Vec<Plain>,
@@ -126,7 +126,7 @@ impl World {
         })
     }
 
-    /// Full fences on both sides, where anybody needs the heavy barrier: neither checker has a membarrier.
+    /// Full fences on both sides, where a participant needs the heavy barrier: neither checker has a membarrier.
     pub fn light(&self) -> FullFences {
         FullFences { needed: self.plan.needs_barriers() }
     }
@@ -228,8 +228,8 @@ impl World {
         }
     }
 
-    /// Checks that those who stood in the queue when `me` began its doorway, and conflict with it, do not stand there still,
-    /// unless `me` has told them that they lost their places.
+    /// Checks that the waiters that stood in the queue when `me` began its doorway, and conflict with it, no longer stand
+    /// there, unless `me` has told them that they lost their places.
     fn check_order(&self, me: usize, claim: Claim) {
         if !self.checks(Property::Order) {
             return;

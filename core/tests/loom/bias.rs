@@ -32,22 +32,25 @@ const OF_HEAD: [(Death, Visit); 10] = [
 fn hold(name: &str, plans: &[Plan], least: usize) -> Tally {
     let plans: Vec<Plan> = plans.iter().cloned().flat_map(Plan::in_each_slot).collect();
     let tally = all_hold(name, &plans, least);
-    assert!(get(&tally.revocations) > 0, "nobody ever revoked the bias");
+    assert!(get(&tally.revocations) > 0, "no participant ever revoked the bias");
     tally
 }
 
-/// The bias owner, and one who comes to take the lock.
+/// The bias owner, and another participant that comes to take the lock.
 fn duel(visit: Visit) -> Plan {
     Plan::bias(&[&[LOCK], &[visit]])
 }
 
 #[test]
 fn one_is_the_owner_and_another_takes_it() {
-    let tally =
-        hold("an owner and one who takes it", &[duel(LOCK).usual_preemptions(4).long(Plan::unbounded)], 6000);
+    let tally = hold(
+        "an owner and another that takes it",
+        &[duel(LOCK).usual_preemptions(4).long(Plan::unbounded)],
+        6000,
+    );
     assert!(get(&tally.biased_entries) > 0, "no biased entry");
-    assert!(get(&tally.refusals) > 0, "nobody was refused");
-    hold("one who takes the bias", &[duel(BIAS).usual_preemptions(4)], 15_000);
+    assert!(get(&tally.refusals) > 0, "no biased acquisition was refused");
+    hold("another that takes the bias", &[duel(BIAS).usual_preemptions(4)], 15_000);
 }
 
 #[test]
@@ -61,7 +64,7 @@ fn who_tries_without_being_the_owner_does_not_get_in_by_the_bias() {
 #[test]
 fn what_is_pruned_after_a_look_in_vain_hides_nothing() {
     let plan = Plan { unpruned: true, ..duel(LOCK) }.preemptions(4).long(Plan::unbounded);
-    hold("an owner and one who takes it, unpruned", &[plan], 15_000);
+    hold("an owner and another that takes it, unpruned", &[plan], 15_000);
 }
 
 #[test]
@@ -88,7 +91,7 @@ fn who_revokes_and_gives_up_leaves_it_to_the_owner() {
     for (hurried, name) in [(TRY, "try"), (TIMED, "short wait")] {
         let tally = hold(&format!("an owner and a {name}"), &[duel(hurried).usual_preemptions(4)], 9000);
         assert!(get(&tally.hurried_entries) > 0, "no try ever won");
-        assert!(get(&tally.withdrawals) > 0, "nobody ever withdrew");
+        assert!(get(&tally.withdrawals) > 0, "no participant ever withdrew");
         let plan = Plan::bias(&[&[LOCK, LOCK], &[hurried, LOCK]]).usual_preemptions(2);
         hold(&format!("an owner twice, a {name} and an entry"), &[plan], 1600);
     }
@@ -96,7 +99,7 @@ fn who_revokes_and_gives_up_leaves_it_to_the_owner() {
 
 fn deaths_hold(name: &str, death: Death, plan: Plan) {
     let tally = hold(&format!("a death at {death:?}, {name}"), &[plan], 200);
-    assert!(get(&tally.deaths) > 0, "nobody died");
+    assert!(get(&tally.deaths) > 0, "no participant died");
     let notice = get(&tally.notices_to_reaper) + get(&tally.notices_to_other) > 0;
     assert_eq!(notice, death.is_inside(), "was there a notice?");
 }
@@ -137,7 +140,7 @@ fn who_leaves_the_data_torn_closes_a_biased_lock_until_a_reset() {
     let tally = hold("a holder that leaves the data torn, and a newcomer", &[plan.preemptions(2)], 12_000);
     assert!(
         get(&tally.turned_away) > 0 && get(&tally.resets) > 0,
-        "nobody was turned away, or nobody reset it"
+        "no participant was turned away, or none reset the lock"
     );
 }
 
@@ -151,13 +154,13 @@ fn who_abandons_a_biased_lock_leaves_a_notice() {
 #[test]
 fn who_lets_others_pass_leaves_the_queue_to_the_owner() {
     let tally = hold("an owner and a patient one", &[duel(PATIENT).preemptions(4)], 4800);
-    assert!(get(&tally.back_offs) > 0, "nobody ever backed off");
+    assert!(get(&tally.back_offs) > 0, "no waiter ever backed off");
 }
 
 #[test]
 fn with_others_queued_for_good_nobody_takes_the_bias() {
     let plan = Plan { sees_queued_for_good: true, ..Plan::bias(&[&[BIAS, LOCK], &[BIAS]]) };
-    hold("an owner and one who takes it, seen to be queued", &[plan.usual_preemptions(2)], 2500);
+    hold("an owner and another that takes it, seen to be queued", &[plan.usual_preemptions(2)], 2500);
 }
 
 #[cfg(feature = "mutants")]

@@ -6,11 +6,11 @@
 //!
 //! Shown (see [`oracle::Property`]): one holder at a time; each holder sees what the last one wrote; fencing tokens strictly
 //! increase; first come first served, and no entry by a bias that is revoked; and a death at any step is told if it was
-//! inside, is not told if it was outside, and blocks nobody once somebody acts for the dead. Participants may also try, run
-//! out of time, back off, abandon the lock, or leave torn data to a reset. Nobody waits for ever: an execution that gets
-//! too long is a failure. The bias is searched with full fences on both sides, as in a file of several processes: loom has no
-//! membarrier. That of a file of one process is for the model `spec/biased_tso.pml` and for torture, and the change from one to
-//! the other for `spec/fences_tso.pml`.
+//! inside, is not told if it was outside, and blocks no participant once a reaper acts for the dead. Participants may also
+//! try, run out of time, back off, abandon the lock, or leave torn data to a reset. No participant waits for ever: an
+//! execution that gets too long is a failure. The bias is searched with full fences on both sides, as in a file of several
+//! processes: loom has no membarrier. That of a file of one process is for the model `spec/biased_tso.pml` and for torture,
+//! and the change from one to the other for `spec/fences_tso.pml`.
 //!
 //! Every search prints how much it explored, and with which bound on preemptions. With `TURNLOCK_LOOM_LONG` set, those that
 //! usually have a smaller bound than they could have (each says so) are searched further.
@@ -20,12 +20,12 @@
 //! that they are tested in a copy of the sources.
 //!
 //! What loom does not see. A fence is no scheduling point of its own: it happens together with the access before it.
-//! A fence synchronises with every fence before it, a little more than C11 promises. A word's last access alone is looked at
-//! for races (see [`site::WatchedBias`]), whoever made it: a participant that loads a word of its own before it stores to it hides
-//! earlier loads by others, and some schedules are not searched. With `TURNLOCK_LOOM_TOUCH` set, all participants touch one
-//! word at some steps, so that loom has those schedules too, at one and a half to six times the price. And a dead thread's stores are in memory when its byte lock is free, since that is
-//! what the kernel gives us. The fences that are needed are caught here all the same, and the models with store buffers have
-//! each of them as a step.
+//! A fence synchronises with every fence before it, a little more than C11 promises. Loom looks for races only with a word's
+//! last access (see [`site::WatchedBias`]), whichever participant made it: a participant that loads a word of its own before
+//! it stores to it hides earlier loads by others, and some schedules are not searched. With `TURNLOCK_LOOM_TOUCH` set, all
+//! participants touch one word at some steps, so that loom has those schedules too, at one and a half to six times the price.
+//! And a dead thread's stores are in memory when its byte lock is free, since that is what the kernel gives us. The fences
+//! that are needed are caught here all the same, and the models with store buffers have each of them as a step.
 //!
 //! ```text
 //! RUSTFLAGS="--cfg loom" cargo test --release -p turnlock-core --features trace --test loom

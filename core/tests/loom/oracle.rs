@@ -1,4 +1,4 @@
-//! The truth, as seen by one who sees everything at once, and what the executions of a search came upon.
+//! The oracle, which sees everything at once and knows the truth, and what the executions of a search came upon.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::SeqCst};
 
@@ -12,8 +12,8 @@ pub enum Property {
     Data,
     /// Each fencing token is larger than the one before.
     Token,
-    /// Nobody is overtaken by a participant who began its doorway after theirs was finished; and no bias owner enters
-    /// after the bias was revoked.
+    /// No waiter is overtaken by a participant that began its doorway after the waiter's was finished; and no bias owner
+    /// enters after the bias was revoked.
     Order,
     /// The next holder after a death inside has the owner-dead notice, with the dead holder's token; after any other, none.
     OwnerDead,
@@ -28,24 +28,25 @@ pub struct Oracle {
     pub last_token: AtomicU64,
     /// What the last complete section wrote.
     pub written: AtomicU64,
-    /// Whether a holder died inside, and nobody repaired the data since.
+    /// Whether a holder died inside, and no later holder has repaired the data.
     pub died_inside: AtomicBool,
     /// The token of the last who did.
     pub dead_token: AtomicU64,
-    /// The participant who wrote its notice; 0 = nobody did, else its slot + 1.
+    /// The participant that wrote the dead holder's notice, as its slot + 1; 0 = none did.
     pub reaper: AtomicUsize,
     /// How many places in the queue were taken.
     pub places: AtomicUsize,
     /// For each slot, which of these it has; 0 = none.
     pub waiting: [AtomicUsize; 3],
-    /// Whether the lock is closed for everyone, and whether it ever was.
+    /// Whether the lock is closed for every participant, and whether it ever was.
     pub closed: AtomicBool,
     pub ever_closed: AtomicBool,
     /// Sections that came to their end.
     pub entries: AtomicUsize,
     /// How often the bias was revoked.
     pub revocations: AtomicUsize,
-    /// Which of these is seen by whoever looks: the heavy barrier is past, and the bias word not written since. 0 = none.
+    /// Which of these every look at the bias word sees: the heavy barrier is past, and the word has not been written since.
+    /// 0 = none.
     pub revoked: AtomicUsize,
 }
 
@@ -64,20 +65,20 @@ pub struct Tally {
     pub waits: AtomicUsize,
     pub withdrawals: AtomicUsize,
     pub back_offs: AtomicUsize,
-    /// How often somebody passed over those before it, and how often somebody found that it had lost its place.
+    /// How often a waiter passed over the waiters before it, and how often a waiter found that it had lost its place.
     pub evictions: AtomicUsize,
     pub lost: AtomicUsize,
-    /// Entries of those who do not wait, or not for long.
+    /// Entries of participants that do not wait, or not for long.
     pub hurried_entries: AtomicUsize,
     pub biased_entries: AtomicUsize,
     /// Biased acquisitions that said that they try, and found the lock not biased to them.
     pub refusals: AtomicUsize,
     pub revocations: AtomicUsize,
     pub deaths: AtomicUsize,
-    /// Visits to a lock that is closed for everyone.
+    /// Visits to a lock that is closed for every participant.
     pub turned_away: AtomicUsize,
     pub resets: AtomicUsize,
-    /// Owner-dead notices that came to the one who had written them, and to another one.
+    /// Owner-dead notices that came to the participant that had written them, and to another one.
     pub notices_to_reaper: AtomicUsize,
     pub notices_to_other: AtomicUsize,
 }

@@ -49,13 +49,13 @@ pub struct Visit {
     pub fast: bool,
     /// Whether it leaves the queue once to let others pass.
     pub is_patient: bool,
-    /// How often it passes over those before it, if nobody is inside.
+    /// How often it passes over the waiters before it, if no participant is inside.
     pub evicts: usize,
     /// Whether it abandons the lock.
     pub abandons: bool,
-    /// Whether it leaves data torn that a dead holder left so, which closes the lock for everyone.
+    /// Whether it leaves the data torn as a dead holder left them, which closes the lock for every participant.
     pub leaves_torn: bool,
-    /// Whether it opens a lock again that is closed for everyone.
+    /// Whether it reopens a lock that is closed for every participant.
     pub resets: bool,
 }
 
@@ -79,11 +79,11 @@ pub const TRY: Visit = Visit { limit: Limit::Never, ..LOCK };
 pub const TIMED: Visit = Visit { limit: Limit::For(Duration::ZERO), ..LOCK };
 /// Leaves the queue once to let others pass.
 pub const PATIENT: Visit = Visit { is_patient: true, ..LOCK };
-/// Passes once over those before it, if nobody is inside.
+/// Passes once over the waiters before it, if no participant is inside.
 pub const EVICT: Visit = Visit { evicts: 1, ..LOCK };
-/// Leaves data torn that a dead holder left so, which closes the lock for everyone.
+/// Leaves the data torn as a dead holder left them, which closes the lock for every participant.
 pub const LEAVE_TORN: Visit = Visit { leaves_torn: true, ..LOCK };
-/// Opens a lock again that is closed for everyone.
+/// Reopens a lock that is closed for every participant.
 pub const RESET: Visit = Visit { resets: true, ..LOCK };
 /// Abandons the lock.
 pub const ABANDON: Visit = Visit { abandons: true, ..LOCK };
@@ -133,7 +133,7 @@ pub fn is_long() -> bool {
     std::env::var_os("TURNLOCK_LOOM_LONG").is_some()
 }
 
-/// Returns whether everybody touches one word at some steps: see the head of this suite.
+/// Returns whether every participant touches one word at some steps: see the head of this suite.
 pub fn touches() -> bool {
     static TOUCHES: LazyLock<bool> = LazyLock::new(|| std::env::var_os("TURNLOCK_LOOM_TOUCH").is_some());
     *TOUCHES
@@ -148,12 +148,12 @@ pub struct Plan {
     pub first_slot: usize,
     /// How many preemptions an execution may have; `None`: any number.
     pub preemptions: Option<usize>,
-    /// Whether the lock may be biased. It is biased to participant 0 then, and everybody's last acquisition was a biased
-    /// one, so that everybody looks at the bias word first.
+    /// Whether the lock may be biased. It is biased to participant 0 then, and every participant's last acquisition was a
+    /// biased one, so that every participant looks at the bias word first.
     pub may_be_biased: bool,
     /// Whether who takes a dead one's slot has never held the lock, and looks at no bias word.
     pub newcomer_is_fresh: bool,
-    /// Whether everybody sees who is queued for good; else nobody does.
+    /// Whether every participant sees which waiters are queued for good; else no participant does.
     pub sees_queued_for_good: bool,
     /// What the bakery's registers are made of.
     pub form: Form,
@@ -183,8 +183,8 @@ impl Plan {
         }
     }
 
-    /// A lock that is biased to participant 0. Those who take the bias or cancel its revocation do so over the heads of
-    /// those who are queued: that they are queued for good is a relaxed store, which need not be seen in time.
+    /// A lock that is biased to participant 0. A participant that takes the bias or cancels its revocation does so even while
+    /// waiters are queued: a waiter says by a relaxed store that it is queued for good, and that need not be seen in time.
     pub fn bias(visits: &[&[Visit]]) -> Self {
         Plan { may_be_biased: true, sees_queued_for_good: false, ..Plan::queue(visits) }
     }
@@ -219,17 +219,17 @@ impl Plan {
         (self.first_slot + participant) % self.visits.len()
     }
 
-    /// Returns whether somebody waits as long as it takes.
+    /// Returns whether a participant waits as long as it takes.
     pub fn has_waiters(&self) -> bool {
         self.visits.iter().flatten().any(|visit| visit.limit == Limit::Forever)
     }
 
-    /// Returns whether somebody revokes a bias, or passes over another one.
+    /// Returns whether a participant revokes a bias, or passes over another one.
     pub fn needs_barriers(&self) -> bool {
         self.may_be_biased || self.visits.iter().flatten().any(|visit| visit.evicts > 0)
     }
 
-    /// Returns whether the lock may be closed for everyone.
+    /// Returns whether the lock may be closed for every participant.
     pub fn may_close(&self) -> bool {
         self.visits.iter().flatten().any(|visit| visit.leaves_torn)
     }
@@ -251,7 +251,7 @@ impl Plan {
     }
 }
 
-/// Everybody takes part, each in its own thread, until all have gone.
+/// Runs every participant, each in its own thread, until all have gone.
 pub fn together(participants: usize, take_part: impl Fn(usize) + Send + Sync + 'static) {
     let take_part = Arc::new(take_part);
     let others: Vec<_> = (1..participants)

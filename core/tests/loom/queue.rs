@@ -73,7 +73,7 @@ fn who_gives_up_leaves_nothing_behind() {
     let both_ways = |tallies: [Tally; 2]| {
         for tally in tallies {
             assert!(get(&tally.hurried_entries) > 0, "no try ever won");
-            assert!(get(&tally.withdrawals) > 0, "nobody ever withdrew");
+            assert!(get(&tally.withdrawals) > 0, "no participant ever withdrew");
         }
     };
     // A try looks before it stands in the queue, too.
@@ -107,27 +107,27 @@ fn who_gives_up_leaves_nothing_behind() {
 fn who_lets_others_pass_leaves_the_queue_and_comes_back() {
     let plans = Plan::queue(&[&[LOCK], &[PATIENT]]).preemptions(4).in_each_slot();
     let tally = all_hold("a patient one beside a locker", &plans, 20_000);
-    assert!(get(&tally.back_offs) > 0, "nobody ever backed off");
+    assert!(get(&tally.back_offs) > 0, "no waiter ever backed off");
 }
 
 #[test]
 fn who_is_passed_over_queues_again() {
     let plan = Plan::queue(&[&[LOCK], &[EVICT]]).preemptions(3).long(|plan| plan.preemptions(4));
     let plans = plan.in_each_slot();
-    let tally = all_hold("a locker and one who passes over it", &plans, 1000);
+    let tally = all_hold("a locker and a participant that passes over it", &plans, 1000);
     assert!(
         get(&tally.evictions) > 0 && get(&tally.lost) > 0,
-        "nobody was passed over, or nobody lost its place by it"
+        "no waiter was passed over, or none lost its place by it"
     );
     let plans =
         Plan::queue(&[&[EVICT], &[EVICT]]).preemptions(2).long(|plan| plan.preemptions(3)).in_each_slot();
     all_hold("two who pass over each other", &plans, 1000);
     let plan = Plan::queue(&[&[LOCK], &[LOCK], &[EVICT]]).usual_preemptions(1);
     let plans = if is_long() { plan.in_each_slot() } else { vec![plan] };
-    let tally = all_hold("two lockers and one who passes over them", &plans, 1000);
+    let tally = all_hold("two lockers and a participant that passes over them", &plans, 1000);
     assert!(
         get(&tally.evictions) > 0 && get(&tally.lost) > 0,
-        "nobody was passed over, or nobody lost its place by it"
+        "no waiter was passed over, or none lost its place by it"
     );
 }
 
@@ -193,11 +193,11 @@ fn who_leaves_the_data_torn_closes_the_lock_until_a_reset() {
     let tally = all_hold("a holder that leaves the data torn, and a newcomer", &plans, 6500);
     assert!(
         get(&tally.turned_away) > 0 && get(&tally.resets) > 0,
-        "nobody was turned away, or nobody reset it"
+        "no participant was turned away, or none reset the lock"
     );
     let plans = Plan::queue(&[&[LEAVE_TORN], &[torn], &[RESET]]).preemptions(2).in_each_slot();
     let tally = all_hold("a holder that leaves the data torn, and a reset", &plans, 12_000);
-    assert!(get(&tally.resets) > 0, "nobody reset it");
+    assert!(get(&tally.resets) > 0, "no participant reset the lock");
 }
 
 #[test]

@@ -104,7 +104,7 @@ impl Scene {
         })
     }
 
-    /// A participant's side of the barriers, where somebody needs them.
+    /// A participant's side of the barriers, where the plan needs them.
     pub fn light(&self) -> FullFences {
         FullFences { needed: self.plan.needs_barriers() }
     }
@@ -204,7 +204,7 @@ impl Scene {
         }
     }
 
-    /// Checks that those who stood in the queue when `me` began its doorway do not stand there still, unless `me` has told
+    /// Checks that the waiters that stood in the queue when `me` began its doorway no longer stand there, unless `me` has told
     /// them that they lost their places.
     fn check_order(&self, me: usize, before_me: [usize; 3], told: [usize; 3]) {
         for (slot, place) in before_me.into_iter().enumerate() {
@@ -214,7 +214,7 @@ impl Scene {
         }
     }
 
-    /// Somebody is no longer inside.
+    /// A participant is no longer inside.
     pub fn depart(&self) {
         self.oracle.inside.fetch_sub(1, SeqCst);
         count(&self.oracle.entries);
@@ -223,7 +223,8 @@ impl Scene {
     /// Writes the owner-dead notice, as slot `me`.
     pub fn record_death(&self, me: usize, token: u64) {
         if self.checks(Property::OwnerDead) {
-            // SAFETY: with the byte lock of a dead holder in hand nobody else is inside; loom fails where that is wrong.
+            // SAFETY: while `me` has the byte lock of a dead holder, no other participant is inside; loom fails where that is
+            // wrong.
             self.notice.with_mut(|notice| unsafe { *notice = token });
         }
         self.oracle.reaper.store(me + 1, SeqCst);

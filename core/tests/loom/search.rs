@@ -54,7 +54,7 @@ pub fn two_hold(name: &str, scene: impl Fn() + Send + Sync + 'static) -> usize {
     executions
 }
 
-/// One execution of everybody's visits.
+/// One execution of all participants' visits.
 fn execute(plan: &Arc<Plan>, tally: &Arc<Tally>) {
     let scene = Scene::new(plan, tally);
     if plan.may_be_biased {
@@ -142,7 +142,7 @@ pub fn all_hold(name: &str, plans: &[Plan], least: usize) -> Tally {
     let seconds = (processor_time() - began).as_secs_f64();
     say(format_args!("{name}, {bound}: {executions} executions, {seconds:.1} s"));
     assert!(executions >= least, "{name}: {executions} executions, where {least} or more were found before");
-    assert!(get(&tally.waits) > 0 || !plans.iter().any(Plan::has_waiters), "nobody ever waited");
+    assert!(get(&tally.waits) > 0 || !plans.iter().any(Plan::has_waiters), "no participant ever waited");
     tally
 }
 

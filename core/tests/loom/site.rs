@@ -1,5 +1,5 @@
-//! The site of an acquisition under loom: the registers are the scene's, nobody parks, and who waits looks again when
-//! another participant has gone on.
+//! The site of an acquisition under loom: the registers are the scene's, no participant parks, and a waiter looks again
+//! when another participant has gone on.
 
 use crate::numbers::Numbers;
 use crate::plan::Visit;
@@ -39,7 +39,7 @@ impl<'a> At<'a> {
         At { scene, me, bias: WatchedBias { scene, me } }
     }
 
-    /// Begins with the lock biased to this slot. Everybody's last acquisition was a biased one.
+    /// Begins with the lock biased to this slot. Every participant's last acquisition was a biased one.
     pub fn begin_biased(&self) {
         self.bias().begin(Mark::new(self.me));
         for word in &self.scene.local {
@@ -47,7 +47,7 @@ impl<'a> At<'a> {
         }
     }
 
-    /// Acts for slot `slot` if it is dead: whoever gets a dead slot's byte lock does. Returns whether that was done.
+    /// Acts for slot `slot` if it is dead: the participant that gets a dead slot's byte lock does. Returns whether that was done.
     pub fn reap(&self, slot: usize) -> bool {
         let Scene { byte_locks, .. } = self.scene;
         // A read-modify-write, since the kernel's answer is never out of date.
@@ -61,7 +61,7 @@ impl<'a> At<'a> {
         true
     }
 
-    /// Takes the slot of a dead one, as a newcomer, once nobody else acts for that.
+    /// Takes the slot of a dead participant, as a newcomer, once no other participant acts for the dead one.
     pub fn attach(&self) {
         let byte_lock = &self.scene.byte_locks[self.me];
         while byte_lock.compare_exchange(FREE, LOCKED, AcqRel, Relaxed).is_err() {
@@ -70,7 +70,7 @@ impl<'a> At<'a> {
         liveness::clear(self, self.me);
     }
 
-    /// Checks that nothing is left of anybody when all have gone.
+    /// Checks that nothing is left of any participant when all have gone.
     pub fn check_cleared(&self) {
         for slot in 0..self.slots() {
             self.reap(slot);
@@ -84,8 +84,8 @@ impl<'a> At<'a> {
 ///
 /// Loom looks only at a word's last access to see what races with a store, and a queue head loads the bias word right before
 /// it stores: that hides the bias owner's loads, and the other order would not be searched. Two stores of one word do race,
-/// so there is one of `meeting` before each store, and before each load of who is not in the queue. Nobody loads that word,
-/// so it orders nothing.
+/// so there is one of `meeting` before each store, and before each load by a participant that is not in the queue. No
+/// participant loads that word, so it orders nothing.
 #[derive(Clone, Copy)]
 pub struct WatchedBias<'a> {
     scene: &'a Scene,

@@ -18,7 +18,7 @@ use turnlock_core::error::Error;
 use turnlock_core::sync::Ordering::SeqCst;
 use turnlock_core::trace::Step;
 
-/// What ends the visit of one who dies.
+/// What ends the visit of a participant that dies.
 struct Dead;
 
 loom::thread_local! {
@@ -35,7 +35,7 @@ pub fn watch(step: Step) {
     }
 }
 
-/// Ends the visit of one who dies.
+/// Ends the visit of the participant, which dies.
 fn die() -> ! {
     resume_unwind(Box::new(Dead))
 }
@@ -106,7 +106,7 @@ impl Scene {
                 let was_closed = self.oracle.ever_closed.load(SeqCst);
                 assert!(
                     was_closed || !self.checks(Property::OwnerDead),
-                    "OwnerDead: closed, and nobody closed it"
+                    "OwnerDead: closed, and no participant closed it"
                 );
                 count(&self.tally.turned_away);
             }
@@ -195,7 +195,7 @@ impl Scene {
         // SAFETY: only for the holder; loom fails where that is wrong.
         let [left, right] = self.data.each_ref().map(|word| word.with(|word| unsafe { *word }));
         if !may_be_torn {
-            assert_eq!(left, right, "Data: torn, and nobody told");
+            assert_eq!(left, right, "Data: torn, and the holder was not told");
             let written = self.oracle.written.load(SeqCst);
             assert_eq!(left, written, "Data: what is there, and what was written last");
         }

@@ -3,10 +3,10 @@
 //! A message says whose life it is of and the how-manieth try it was, and in its last word the same inverted: so no mixture of
 //! two messages is one.
 //!
-//! Loom remembers only the last access of a word, whoever made it, and looks for other schedules where two that depend on each
-//! other came one after the other. An end that loads its own count before it stores it hides the other end's load so, and
-//! then loom goes through one schedule alone. So both ends also touch a word that has no other use before each call and at
-//! each step; it is relaxed, and orders nothing.
+//! Loom remembers only the last access of a word, whichever end made it, and looks for other schedules where two accesses
+//! that depend on each other came one after the other. So an end that loads its own count before it stores it hides the other
+//! end's load, and then loom goes through one schedule alone. So both ends also touch a word that has no other use before each
+//! call and at each step; it is relaxed, and orders nothing.
 
 use crate::plan::{End, Life, Plan};
 use loom::{cell::UnsafeCell, thread};

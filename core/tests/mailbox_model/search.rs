@@ -65,7 +65,7 @@ fn what_a_dead_producer_had_begun_is_not_there_and_the_next_life_comes_whole() {
     let plans: Vec<Plan> =
         lives.flat_map(|lives: [Life; 2]| from_anywhere(Plan::new(&lives, &[tries(3)]))).collect();
     let tally = all_hold("a producer dies", &plans, 30_000);
-    assert!(tally.deaths.load(SeqCst) > 0, "nobody died");
+    assert!(tally.deaths.load(SeqCst) > 0, "no producer died");
 }
 
 #[test]
@@ -80,7 +80,7 @@ fn what_a_dead_consumer_had_read_is_read_again() {
 fn both_may_die() {
     let [producer, consumer] = [2, 1].map(|before| [tries(before).dies(End::BeforeTheStore), tries(2)]);
     let tally = all_hold("both die", &from_anywhere(Plan::new(&producer, &consumer)), 5_000);
-    assert!(tally.deaths.load(SeqCst) > 0 && tally.read_again.load(SeqCst) > 0, "nobody died");
+    assert!(tally.deaths.load(SeqCst) > 0 && tally.read_again.load(SeqCst) > 0, "neither end died");
 }
 
 #[cfg(feature = "mutants")]

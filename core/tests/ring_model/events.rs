@@ -15,7 +15,7 @@ pub enum Event {
 /// upon one shows nothing of a ring.
 pub static ROUNDS: PlainUsize = PlainUsize::new(0);
 
-/// Between two turns of one participant that stays, each other one that stays has one, and nobody has two.
+/// Checks that between two turns of a participant that stays, each other one that stays has one, and no participant has two.
 pub fn check_rounds(events: &[Event]) {
     for (at, event) in events.iter().enumerate() {
         let Event::Turn(one) = *event else { continue };

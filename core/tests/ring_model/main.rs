@@ -3,9 +3,9 @@
 //! (`acquire::operations`, with `acquire::rotation`), at a site whose registers are the checker's.
 //!
 //! Shown, deaths at every store of an unlock included: one holder at a time; a holder sees what the last holder wrote;
-//! exactly one machine has the privilege, after every store; nobody is left waiting, whoever is passed over at whichever
-//! moment; the next holder after a death inside is told, and no other; and among those who stand in the ring the turn goes
-//! round exactly.
+//! exactly one machine has the privilege, after every store; no participant is left waiting, whichever one is passed over
+//! and at whichever moment; the next holder after a death inside is told, and no other; and the turn goes round exactly
+//! among the ring members.
 //!
 //! Under loom 273,000 executions, 20 seconds of one core; under shuttle 120,000, half a minute. With the feature `mutants`,
 //! and in a copy of the sources that has the patches of `tests/mutants/`, the mutants of `with_mutants` must be caught.
@@ -37,7 +37,7 @@ const fn on_demand(turns: usize) -> Visit {
     Visit { membership: Membership::OneTurn, turns, end: End::Unlocks, evicts: false }
 }
 
-/// So many turns among those who stand.
+/// So many turns among the ring members.
 const fn stands(turns: usize) -> Visit {
     Visit { membership: Membership::EveryTurn, turns, end: End::Unlocks, evicts: false }
 }
@@ -64,7 +64,7 @@ fn one_who_stands_and_one_on_demand_who_comes_back() {
     all_hold("one stands, one comes back", 2, Some(preemptions), least, &[stands(turns), on_demand(2)]);
 }
 
-/// Whoever has the turn and has not entered may be passed over, at any moment, whether it is stopped or not.
+/// A participant that has the turn and has not entered may be passed over, at any moment, whether it is stopped or not.
 #[test]
 fn one_that_is_passed_over_asks_again() {
     let preemptions = if *IS_LONG { 4 } else { 3 };

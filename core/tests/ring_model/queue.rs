@@ -9,9 +9,9 @@ pub use shuttle_queue::{Queue, Registers};
 /// itself. Here the registers are plain words, each written in the same step of the model as a read-modify-write on a word
 /// beside them all, and so is each scan: loom knows by that word which steps it has to try in another order.
 ///
-/// Of the happens-before that the read-modify-writes make, the bakery makes as much: whoever reads a register (acquire)
-/// has what its writer did before the store (release), and fences A and B have a scan read every store whose own fence
-/// came before. A waiter's look whether its blocker has changed has no step: after it, it scans.
+/// The bakery makes as much happens-before as the read-modify-writes do: the reader of a register (acquire) has what its
+/// writer did before the store (release), and fences A and B make a scan read every store whose own fence came before. A
+/// waiter's look whether its blocker has changed has no step: the waiter scans after it.
 #[cfg(loom)]
 mod loom_queue {
     use std::sync::atomic::{AtomicU64 as PlainU64, Ordering::SeqCst};
@@ -66,7 +66,7 @@ mod loom_queue {
         }
 
         fn end(&self, _: usize, _: u64) {
-            unreachable!("nobody retains a place where every two claims conflict");
+            unreachable!("no participant retains a place where every two claims conflict");
         }
 
         fn read(&self, slot: usize) -> Place {

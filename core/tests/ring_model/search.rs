@@ -68,7 +68,7 @@ pub fn all_hold(name: &str, machines: usize, preemptions: Option<usize>, least: 
         let [evictions, lost] = [&EVICTIONS, &LOST].map(|count| count.load(SeqCst));
         if evicts {
             println!("  passed over {evictions} times, seen by the one that lost its turn {lost} times");
-            assert!(evictions > 0 && lost > 0, "nobody was passed over");
+            assert!(evictions > 0 && lost > 0, "no participant was passed over");
         }
         let least = if cfg!(loom) { least } else { 500 };
         assert!(executions >= least, "a search that has become smaller: {least} or more were found before");

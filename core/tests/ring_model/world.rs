@@ -1,4 +1,4 @@
-//! A lock that is a ring, over the checker's registers, and those who come to it.
+//! A lock that is a ring, over the checker's registers, and the participants that come to it.
 
 use crate::events::{Event, check_rounds};
 use crate::machines::{Cell, Dead, Lifetime, Record, Watched};
@@ -74,9 +74,9 @@ pub struct World {
     ring_bound: AtomicU32,
     token: AtomicU64,
     state: AtomicU32,
-    /// Looked at only where somebody dies.
+    /// Looked at only where a participant dies.
     byte_locks: Option<Vec<AtomicU32>>,
-    /// Whether anybody is passed over.
+    /// Whether a participant may be passed over.
     evicts: bool,
     data: UnsafeCell<u64>,
     /// The dead holder's token, as recorded by its reaper.
@@ -98,7 +98,7 @@ pub static CHECKS_FIRST: AtomicBool = AtomicBool::new(false);
 /// How many are between [`Step::Won`] and [`Step::Leave`]. One execution runs at a time.
 static INSIDE: PlainUsize = PlainUsize::new(0);
 
-/// How often somebody was passed over, and how often one found that it had lost its turn.
+/// How often a participant was passed over, and how often a participant found that it had lost its turn.
 pub static EVICTIONS: PlainUsize = PlainUsize::new(0);
 pub static LOST: PlainUsize = PlainUsize::new(0);
 
@@ -220,7 +220,7 @@ impl World {
 
     #[cfg(shuttle)]
     fn write(&self, token: u64) {
-        // A section long enough for chance to bring somebody else in, if that can be.
+        // A section long enough for chance to bring another participant in, if that can be.
         for _ in 0..10 {
             thread::yield_now();
         }
@@ -239,7 +239,7 @@ impl World {
         assert_eq!(told, token - 1, "the owner-dead notice, and the last holder");
     }
 
-    /// When everybody has left.
+    /// Checks the turns and the notices when every participant has left.
     pub fn check(&self, visits: &[Visit]) {
         let events = self.events.lock().unwrap();
         let turns = events.iter().filter(|event| matches!(event, Event::Turn(_))).count();
@@ -249,7 +249,7 @@ impl World {
         if visits.iter().all(|visit| visit.end == End::Unlocks) {
             check_rounds(&events);
         }
-        // Who dies inside as the last of all has nobody that could be told.
+        // If the last holder of all dies inside, no holder is left that could be told.
         let died_inside = visits.iter().any(|visit| matches!(visit.end, End::DiesInside | End::Abandons));
         let last = events.iter().rposition(|event| *event == Event::Turn(0)).map_or(0, |last| last + 1);
         let came_after = events[last..].iter().any(|event| matches!(event, Event::Turn(_)));
@@ -329,8 +329,8 @@ impl<'a> Lock for RingLock<'a> {
         panic!("several have the privilege, as a waiter sees it");
     }
 
-    /// Nobody is parked: waiters look again and again. Of the real one the full fence is left, and nothing else orders
-    /// anything here.
+    /// No waiter is parked: waiters look again and again. The full fence of the real function is left, and nothing else
+    /// orders anything here.
     fn unpark_waiters_of(&self, _: usize) -> Unparked {
         full_fence();
         Unparked::NoWaiter
@@ -364,7 +364,7 @@ impl<'a> Site for Participant<'a> {
     fn me(&self) -> usize {
         self.lock.user
     }
-    /// Where somebody is passed over, with full fences on both sides: loom knows no membarrier.
+    /// Full fences on both sides, where a participant may be passed over: loom knows no membarrier.
     fn light(&self) -> impl LightBarrier {
         FullFences { needed: self.lock.world.evicts }
     }
@@ -386,7 +386,7 @@ impl<'a> Site for Participant<'a> {
 }
 
 impl RingLock<'_> {
-    /// Whoever gets a dead slot's byte lock acts for it.
+    /// The participant that gets a dead slot's byte lock acts for it.
     fn reap(&self, slot: usize) -> bool {
         let Some(byte_locks) = &self.world.byte_locks else { return false };
         // A read-modify-write, since the kernel's answer is never out of date.
@@ -399,7 +399,7 @@ impl RingLock<'_> {
     }
 }
 
-/// One wait. Nobody is in a hurry: a limit never passes.
+/// One wait. No waiter is in a hurry: a limit never passes.
 pub struct Wait<'a> {
     lock: RingLock<'a>,
     limit: Limit,
@@ -431,7 +431,7 @@ impl Waiter for Wait<'_> {
         if CHECKS_FIRST.load(SeqCst) { Outcome::LookAgain } else { Outcome::CheckAlive }
     }
     fn back_off(&mut self, _: impl Fn() -> bool) -> Outcome {
-        panic!("on a ring nobody backs off")
+        panic!("on a ring no waiter backs off")
     }
     fn is_overdue(&mut self, first: Option<(usize, u64)>, _: usize) -> Overdue {
         if first.is_none() || !self.evicts || !at_this_moment() {

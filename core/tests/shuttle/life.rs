@@ -27,7 +27,7 @@ use turnlock_core::sync::{
 const LONGEST_LIFE: u64 = 250;
 
 impl World {
-    /// One life in slot `me`: whoever gets its byte lock is the slot.
+    /// One life in slot `me`: the task that gets its byte lock is the slot.
     fn live(&self, me: usize, rule: Rule) {
         let (oracle, plan) = (&self.oracle, self.plan());
         oracle.uses(me);
@@ -92,7 +92,7 @@ impl World {
         oracle.awaits_doorway[me].store(false, SeqCst);
         if let Err(Error::NotRecoverable) = acquired {
             let was_closed = oracle.closed.load(SeqCst) || oracle.resets.load(SeqCst) != resets;
-            assert!(was_closed || !oracle.checks(Property::Notice), "Notice: closed by nobody");
+            assert!(was_closed || !oracle.checks(Property::Notice), "Notice: closed by no participant");
             count(&oracle.tally.refused_when_closed);
             if oracle.closing.load(SeqCst) || !thread_rng().gen_ratio(1, 4) {
                 return;
@@ -183,7 +183,7 @@ impl World {
     fn read(&self) {
         let [left, right] = self.oracle.watch(self.data.each_ref().map(|word| word.load(Relaxed)));
         if self.oracle.checks(Property::Data) {
-            assert_eq!(left, right, "Data: torn, and nobody was told");
+            assert_eq!(left, right, "Data: torn, and the holder was not told");
             let written = self.oracle.written.load(SeqCst);
             assert_eq!(left, written, "Data: what is there, and what was written last");
         }
@@ -220,7 +220,7 @@ impl World {
     /// What the kernel does when the task that used the slot is dead, and what the oracle is to know of it.
     fn bury(&self, slot: usize, dead: usize) {
         let oracle = &self.oracle;
-        // As long as the dead one has its own byte lock, nobody else writes its words.
+        // As long as the dead task has its own byte lock, no other task writes its words.
         let has_slot = self.byte_locks[slot].load(Acquire) == dead as u32;
         let held = token_in(self.cells[slot].held.load(Acquire)).unwrap_or(0);
         let token = held.max(oracle.section[slot].swap(0, SeqCst));

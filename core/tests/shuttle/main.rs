@@ -8,8 +8,8 @@
 //! here, gives up the byte locks that it had. Others may then act for it, or a new life begins in its slot.
 //!
 //! Shown (see [`plan::Property`]): one holder at a time; fencing tokens strictly increase; first come first served among
-//! those that queue; and a death is told if it was inside, is not told if it was outside, and blocks nobody once somebody
-//! acts for the dead. An execution that goes on for a million steps is a failure too: nobody waits for ever.
+//! those that queue; and a death is told if it was inside, is not told if it was outside, and blocks no participant once a
+//! reaper acts for the dead. An execution that goes on for a million steps is a failure too: no participant waits for ever.
 //!
 //! In the tests `sleepers_*` waiters sleep: the waiter that ships runs over a kernel of the execution (`kernel`), whose time passes
 //! when all sleep. Participants are stopped and cancelled besides. Shown there, as `Awake`: the lock is not free while all that want

@@ -1,4 +1,4 @@
-//! The truth, as seen by one who sees everything at once, told by the steps of the code that runs
+//! The oracle, which sees everything at once: the steps of the code that runs tell it the truth
 //! ([`turnlock_core::trace`]). Plain atomics of the standard library: no steps of the model.
 
 use crate::kernel::Kernel;
@@ -31,7 +31,7 @@ pub struct Tally {
     /// Waits that were cancelled or timed out, and tries that failed.
     pub withdrawals: PlainUsize,
     pub abandoned: PlainUsize,
-    /// Deaths of holders; of those who stood in the queue or had just won or left; all others.
+    /// Deaths of holders; of participants that stood in the queue or had just won or left; all others.
     pub deaths_inside: PlainUsize,
     pub deaths_in_queue: PlainUsize,
     pub deaths_elsewhere: PlainUsize,
@@ -78,7 +78,7 @@ pub struct Oracle {
     last_token: PlainU64,
     /// What the last complete section wrote.
     pub written: PlainU64,
-    /// A holder died inside, and nobody repaired the data since.
+    /// A holder died inside, and no later holder has repaired the data.
     pub died_inside: PlainBool,
     /// The token of the last that did.
     pub dead_token: PlainU64,
@@ -94,9 +94,9 @@ pub struct Oracle {
     pub user: [PlainUsize; MOST],
     /// For each task, the slot that it uses.
     slot: [PlainUsize; MOST_TASKS],
-    /// For each slot, is nobody using it any more?
+    /// For each slot, whether no participant uses it any more.
     pub gone: [PlainBool; MOST],
-    /// Nobody dies or gives up any more.
+    /// No participant dies or gives up any more.
     pub closing: PlainBool,
     /// All is over.
     pub over: PlainBool,
@@ -214,7 +214,7 @@ impl Oracle {
         }
     }
 
-    /// A doorway begins: those who stand in the queue now are not to be overtaken.
+    /// A doorway begins: the waiters that stand in the queue now are not to be overtaken.
     pub fn enter_doorway(&self, me: usize) {
         self.in_doorway[me].store(true, SeqCst);
         for (before, wait) in self.before[me].iter().zip(&self.waiting) {
@@ -245,7 +245,8 @@ impl Oracle {
         self.awaits_doorway[me].store(false, SeqCst);
         self.by_bias[me].store(by_bias, SeqCst);
         let waited = self.waiting[me].swap(0, SeqCst) != 0;
-        // On a ring nobody waits in the queue for the lock, and a bias owner passes those that have not revoked it yet.
+        // On a ring no participant waits in the queue for the lock, and a bias owner passes those that have not revoked the
+        // bias yet.
         if by_bias || !waited || self.plan.ring {
             return;
         }

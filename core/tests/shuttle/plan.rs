@@ -9,7 +9,7 @@ pub enum Property {
     Data,
     /// Each fencing token is larger than the one before.
     Token,
-    /// Nobody in the queue is overtaken by a participant that began its doorway after theirs was finished.
+    /// No waiter in the queue is overtaken by a participant that began its doorway after the waiter's was finished.
     Order,
     /// A lock that is free does not stay so for long while a participant sleeps that waits for it: not at all where none dies, is
     /// stopped or has the bias.

@@ -31,7 +31,7 @@ use turnlock_core::sync::{
     Ordering::{AcqRel, Relaxed, Release, SeqCst},
 };
 
-/// A byte lock that nobody has. Any other value is the task that has it.
+/// A byte lock that no task has. Any other value is the task that has it.
 pub const FREE: u32 = u32::MAX;
 
 /// How often a patient waiter lets others pass, at most.
@@ -125,7 +125,7 @@ impl World {
         self.byte_locks[slot].store(FREE, Release);
     }
 
-    /// Whoever gets a dead slot's byte lock acts for it.
+    /// The participant that gets a dead slot's byte lock acts for it.
     pub fn reap(&self, slot: usize) -> bool {
         self.oracle.set_reaps(true);
         let has_byte_lock = self.take_byte_lock(slot);
@@ -169,7 +169,7 @@ impl Registers for WatchedLine<'_> {
     }
 
     fn end(&self, _: usize, _: u64) {
-        unreachable!("nobody retains a place where every two claims conflict");
+        unreachable!("no participant retains a place where every two claims conflict");
     }
 
     fn read(&self, slot: usize) -> Place {
