@@ -1,4 +1,4 @@
-/* The bakery in the lock file, with death in it, where every access is seen by everyone at once (sequential consistency).
+/* The bakery in the lock file, with death in it, where every participant sees every access at once (sequential consistency).
  *
  * MODELLED: one lock of one file, and N slots. A participant takes a slot by the byte lock, finishes what a dead one left
  * there, has `slots_in_use` reach it, takes the lock ROUNDS times and detaches. It may be killed before every step,

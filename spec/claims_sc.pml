@@ -1,5 +1,6 @@
-/* The bakery's queue with claims, where every access is seen by everyone at once (sequential consistency): one model for every
- * kind of lock that is a queue. RELATION says which claims conflict: those of a reader/writer lock, of a semaphore, of ranges.
+/* The bakery's queue with claims, where every participant sees every access at once (sequential consistency): one model for
+ * every kind of lock that is a queue. RELATION says which claims conflict: those of a reader/writer lock, of a semaphore, of
+ * ranges.
  *
  * MODELLED: one lock of one file, and N slots. A participant writes its claim, draws a number, and waits until the earlier
  * claims leave it enough room; then it takes its entry step. ROUNDS acquisitions, each with any claim of the relation. It may be

@@ -1,5 +1,5 @@
-/* The retained place of a reader/writer lock or a semaphore, on x86 (total store order), or with TSO=0 where every access is seen by
- * everyone at once: a participant that was inside by its number leaves, keeps the number, and comes in again without a queue and
+/* The retained place of a reader/writer lock or a semaphore, on x86 (total store order), or with TSO=0 where every participant sees
+ * every access at once: a participant that was inside by its number leaves, keeps the number, and comes in again without a queue and
  * without a fence, until a waiter behind it evicts its place. (The privilege that stays where it was used last: Ricart and Agrawala 1983.)
  *
  * MODELLED: one lock of one file, and N slots. A participant queues with a claim, as in shared_tso.pml and claims_sc.pml: S, U or X of a
@@ -60,7 +60,7 @@
 #define RELATION READER_WRITER
 #endif
 #ifndef TSO
-#define TSO 1               /* 0: every access is seen by everyone at once */
+#define TSO 1               /* 0: every participant sees every access at once */
 #endif
 #ifndef FENCED_MODE
 #define FENCED_MODE 0       /* 1: the participants are of several processes: full fences instead of membarrier */

@@ -1,4 +1,4 @@
-/* Turn-taking on a virtual ring, with death in it, where every access is seen by everyone at once (sequential consistency).
+/* Turn-taking on a virtual ring, with death in it, where every participant sees every access at once (sequential consistency).
  * One model for the three rings: RULE=1 Dijkstra's K-state ring (K = N + 1), RULE=2 Raynal's ring modulo N * N, RULE=3 the
  * sum ring with STEPS from one machine to the next.
  *

@@ -1,6 +1,6 @@
 /*
  * fork_while_attaching.c: children that are forked while the library is being opened, and while threads take and give
- * back slots, keep nobody alive.
+ * back slots, make no dead participant seem alive.
  *
  *     fork_while_attaching LOCK-FILE
  *

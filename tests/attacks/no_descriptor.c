@@ -4,8 +4,8 @@
  *     no_descriptor LOCK-FILE limit|user|root|mode [memfd]
  *
  * *limit*: no descriptor is free, by RLIMIT_NOFILE; *user*: the process becomes another user, who may not open the file
- * (for root to try); *root*: it has an empty folder for its root, and no /proc; *mode*: nobody may open the file any more,
- * its owner not either. With *memfd* the file has no path at all: all have it by a descriptor that they inherited. New
+ * (for root to try); *root*: it has an empty folder for its root, and no /proc; *mode*: no user may open the file any more,
+ * not even its owner. With *memfd* the file has no path at all: all have it by a descriptor that they inherited. New
  * threads' first locks work, waiting works, a killed holder's death is noticed.
  */
 #include "attack.h"

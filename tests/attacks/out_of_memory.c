@@ -286,7 +286,7 @@ static const struct call calls[] = {
     {"turnlock_mutex_unlock of nothing", attach, call_unlock, NULL, 0},
     {"turnlock_last_error_message", attach, call_message, NULL, 0},
     {"turnlock_lock_holders", attach, call_holders, NULL, 1},
-    {"turnlock_lock_holders, nobody", attach, call_holders, NULL, 0},
+    {"turnlock_lock_holders, none", attach, call_holders, NULL, 0},
     {"turnlock_lock_waiters", attach, call_waiters, NULL, 1},
     {"turnlock_lock_is_contended", take, call_is_contended, give_back, 0},
     {"turnlock_hold_open", open_up, call_hold_open, NULL, 0},

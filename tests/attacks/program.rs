@@ -63,7 +63,7 @@ impl Program {
         Self { folder, name }
     }
 
-    /// The lock file for it; it does not exist before somebody opens it.
+    /// The lock file for it, which does not exist before it is first opened.
     pub fn lock_file(&self) -> PathBuf {
         self.folder.path().join("test.lock")
     }

@@ -5,7 +5,8 @@
  *     signal_reentry LOCK-FILE biased|plain|first|ring|files|hold|timer
  *
  * The handler's turnlock_mutex_try_lock says TURNLOCK_ERROR_DEADLOCK, or, where the outer call has not begun or is over,
- * it succeeds, and the handler unlocks. It asks whether somebody waits behind it, too. Never are two inside at once, and fencing tokens always rise.
+ * it succeeds, and the handler unlocks. It also asks whether a participant waits behind it. Two are never inside at once,
+ * and fencing tokens always rise.
  *
  * This process steps a child, by ptrace, through one lock and unlock again and again, and delivers a signal after so many
  * instructions, another number each time: *biased*, the thread alone had the lock before; *plain*, another participant
@@ -38,7 +39,7 @@ static turnlock_mutex *others[16];
 
 /* --- the victim --- */
 
-/* Set between lock and unlock, by whoever of them; the last token, of whoever. */
+/* Set between lock and unlock, by the outer call or by the handler; the last token, of either. */
 static volatile sig_atomic_t inside;
 static volatile uint64_t token;
 
@@ -71,7 +72,7 @@ static void handler(int signal)
             FAIL("the handler's unlock gave %d (%s)", status, turnlock_status_text(status));
     } else if (status == TURNLOCK_ERROR_DEADLOCK || (both != NULL && status == TURNLOCK_ERROR_HOLD_BUSY)) {
         shared->deadlock++;
-        /* The outer call's lock, or nobody's while it is on the way in or out. */
+        /* The outer call has the lock, or none has while that is on the way in or out. */
         status = is_contended(locked);
         if (status != 0 && status != TURNLOCK_ERROR_NOT_OWNER && !(both != NULL && status == TURNLOCK_ERROR_HOLD_BUSY))
             FAIL("is_contended gave the handler %d (%s)", status, turnlock_status_text(status));

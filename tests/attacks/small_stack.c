@@ -18,7 +18,7 @@ static turnlock_hold *hold;
 static size_t stack_bytes;
 static char *stack;
 
-/* Memory with a page below it that nobody may touch. */
+/* Memory with a page below it that cannot be accessed. */
 static char *guarded(size_t bytes)
 {
     char *memory = mmap(NULL, PAGE + bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);

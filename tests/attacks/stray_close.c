@@ -1,12 +1,12 @@
 /*
- * stray_close.c: somebody closes all descriptors of a process, again and again, and opens other lock files, while a thread
- * of it waits for a lock.
+ * stray_close.c: a thread closes all descriptors of its process, again and again, and opens other lock files, while another
+ * thread of it waits for a lock.
  *
  *     stray_close LOCK-FILE
  *
  * The holder lives, in another process, and has slot 0; we have slot 1. In the other files slot 0 is free and slot 1 is
- * taken: who asks there, with a descriptor whose number now means such a file, finds the holder dead. Nobody enters while
- * it holds, for five seconds. And after it one does, when all that has stopped.
+ * taken: a waiter that asks there, with a descriptor whose number now means such a file, finds the holder dead. No waiter
+ * enters while it holds, for five seconds. Once all that has stopped, one enters after it.
  */
 #include "attack.h"
 
@@ -76,7 +76,7 @@ static void *closer(void *unused)
 {
     while (!stop) {
         MUST(close_range(3, ~0U, 0));
-        /* As many descriptors as anybody may have had at once, so that each number is used again. */
+        /* As many descriptors as may have been open at once, so that each number is used again. */
         for (int number = 0; number < 16; number++)
             if (open(others[number % OTHERS], O_RDWR | O_CLOEXEC) < 0)
                 FAIL("open: %s", strerror(errno));

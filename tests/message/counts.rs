@@ -25,7 +25,7 @@ fn lamports_queue_sends_three_times_n_less_one() {
 #[test]
 fn the_mesh_sends_nothing_at_home_and_n_otherwise() {
     for n in [2, 3, 8, 64] {
-        // Without an end: nobody asks again while its request is under way.
+        // Without an end: no participant asks again while its request is under way.
         let patient = Habits { retry: 1_000_000_000, ..Habits::quiet() };
         let counts = counted(n, patient.clone(), |n, me| RicartAgrawala::founding(n, me).unwrap());
         // Entries at home, while no request has come, cost nothing; each other one has the token sent once.
@@ -48,13 +48,13 @@ fn a_ring_sends_n_a_round_for_each_token_entered_or_not() {
     for n in [2, 3, 8, 64] {
         for tokens in [1, 2] {
             let counts = counted(n, Habits::quiet(), |n, me| TokenRing::founding(n, me, tokens).unwrap());
-            // Everybody wants always: each round of the privilege has n entries. The other token goes round with it, or
-            // faster while somebody is inside.
+            // Every participant always wants to enter: each round of the privilege has n entries. The other token goes
+            // round with it, or faster while a participant is inside.
             assert!(counts.sum() >= counts.entries - 1, "{n}: {counts:?}");
             assert!(counts.sum() <= 2 * tokens as u64 * (counts.entries + n as u64), "{n}: {counts:?}");
             let idle = Habits { think: 100_000..100_001, entries: 1, ..Habits::quiet() };
             let counts = counted(n, idle, |n, me| TokenRing::founding(n, me, tokens).unwrap());
-            // 100 hops of each token before anybody wants anything.
+            // 100 hops of each token before any participant wants to enter.
             assert!(counts.sum() >= 99 * tokens as u64, "{n}: {counts:?}");
         }
     }

@@ -1,5 +1,5 @@
-//! Messages as bytes: what is written is read again, what is not written is refused, and what is read does no harm to a
-//! machine, whoever sent it. That machines' own messages can be written the simulator asserts of all that it carries.
+//! Messages as bytes: what is written is read again, what is not written is refused, and what is read, from any sender,
+//! does no harm to a machine. The simulator asserts of every machine's message that it carries that it can be written.
 
 use std::fmt::Debug;
 use support::simulator::Dice;
@@ -189,7 +189,7 @@ fn a_refusal_says_why() {
     );
 }
 
-/// Nobody would count one whose life is 0 as present.
+/// No peer would count a participant whose life is 0 as present.
 #[test]
 fn a_life_of_number_0_is_refused() {
     assert_eq!(LamportQueue::absent(2, 0, 0), Err(Misuse::Life));

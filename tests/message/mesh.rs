@@ -44,7 +44,7 @@ fn two_come_and_go() {
 
 #[test]
 fn three() {
-    // Nobody is overtaken by more than the n - 1 others.
+    // No participant is overtaken by more than the n - 1 others.
     holds("three", machines(3), &Plan { requests: 2, overtaken: Some(2), ..MESH });
     holds("three, a death", machines(3), &Plan { deaths: 1, rulings: true, ..MESH });
     longer(|| {

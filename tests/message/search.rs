@@ -1,4 +1,4 @@
-//! Breadth first through every interleaving, and back from where somebody is served.
+//! Breadth first through every interleaving, and back from where a participant is served.
 
 use crate::{
     subject::Subject,
@@ -89,9 +89,9 @@ struct Edge {
     served: u8,
 }
 
-/// Searches everything that the plan lets happen to these machines: at most one is inside, no token is there
-/// twice, fencing tokens rise, nobody is overtaken too often, no machine refuses what comes, and from each state in which somebody waits, joins or leaves there is
-/// a way to where it is served.
+/// Searches everything that the plan lets happen to these machines: at most one is inside, no token is there twice,
+/// fencing tokens rise, no waiter is overtaken too often, no machine refuses what comes, and from each state in which a
+/// participant waits, joins or leaves there is a way to where it is served.
 pub fn search<A: Subject>(name: &str, machines: Vec<A>, plan: &Plan) -> Found {
     let n = machines.len();
     let mut first = World::new(machines, plan);

@@ -1,5 +1,5 @@
 //! Many participants, simulated: links as bad as each machine's contract allows, withdrawals, departures, returns with a
-//! state and without, deaths, stops. At most one is inside, fencing tokens rise, everybody has all its entries.
+//! state and without, deaths, stops. At most one is inside, fencing tokens rise, every participant has all its entries.
 //!
 //! A failure names its seed; `TURNLOCK_SEED` runs that one alone.
 

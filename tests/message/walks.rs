@@ -1,6 +1,6 @@
 //! Random walks through the worlds of the searches: more participants and more of everything than can be searched, with a
 //! death, a departure, a loss or a slow link at any point. After the walk nothing goes wrong any more, and whatever is
-//! on its way comes: then nobody may be left who waits, joins or leaves.
+//! on its way comes: then no participant may be left that waits, joins or leaves.
 //!
 //! A failure names its seed; `TURNLOCK_SEED` walks that one alone.
 
@@ -17,7 +17,7 @@ const STEPS: u64 = 400;
 const REST: usize = 20_000;
 
 /// How much more often than others each sort of step is taken, in one walk: so there are hasty participants and slow
-/// links, and walks in which everybody departs or dies at once.
+/// links, and walks in which all depart or die at once.
 struct Taste {
     of: [u64; 8],
     slow: u64,
@@ -141,7 +141,7 @@ fn all_hold<A: Subject>(
     assert!(wrong.is_empty(), "{} plans go wrong; {}", wrong.len(), wrong[0]);
 }
 
-/// Everybody wants the section often, gives up now and then, and comes back.
+/// Every participant wants the section often, gives up now and then, and comes back.
 pub const BUSY: Plan = Plan { requests: 30, withdrawals: 5, rulings: true, retries: true, ..QUIET };
 
 const PLANS: [(&str, Plan); 4] = [

@@ -36,15 +36,15 @@ pub struct Plan {
     pub retries: bool,
     /// Or whenever they like.
     pub impatient: bool,
-    /// Whoever knows that all tokens are lost rules that they be made anew.
+    /// Once all tokens are known to be lost, a ruling from outside has them made anew.
     pub rulings: bool,
     /// Such a ruling may come while a token is there.
     pub suspicions: u8,
-    /// By how many entries of others one may be overtaken once its request has come to everybody.
+    /// How many entries of others may overtake a waiter once its request has come to every peer.
     pub overtaken: Option<u8>,
 }
 
-/// What one who departs brings back.
+/// What a departed participant brings back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kept {
     State,
@@ -208,7 +208,7 @@ impl<A: Subject> World<A> {
     pub fn pending(&self) -> u8 {
         let is_pending = |me: &usize| match self.standing(*me) {
             Standing::Waiting | Standing::Joining => true,
-            // With nobody who stays, nobody can take over from it.
+            // If no participant stays, none can take over from it.
             Standing::Leaving => {
                 let stays = |peer| !matches!(self.standing(peer), Standing::Absent | Standing::Leaving);
                 (0..self.n()).any(stays)
@@ -241,9 +241,9 @@ impl<A: Subject> World<A> {
             })
     }
 
-    /// Everybody has been told of every death, and what the machines depend on is nowhere.
+    /// Returns whether every participant has been told of every death, and what the machines depend on is nowhere.
     fn may_be_ruled(&self, machine: &A) -> bool {
-        let nobody_knows = || {
+        let none_knows = || {
             (0..self.n()).all(|peer| matches!(self.standing(peer), Standing::Absent | Standing::Joining))
                 && machine.standing() == Standing::Joining
                 && (0..self.n()).all(|peer| self.links[peer * self.n() + machine.me()].is_empty())
@@ -257,7 +257,7 @@ impl<A: Subject> World<A> {
             } else {
                 // It does not know by itself either.
                 let is_without = || machine.clone().on(Event::Recreate { floor: 0 }).is_ok();
-                self.ruled.is_none() && nobody_knows() && is_without()
+                self.ruled.is_none() && none_knows() && is_without()
             }
     }
 
@@ -461,7 +461,7 @@ impl<A: Subject> World<A> {
         }
     }
 
-    /// Everybody is told, after what is on its way from there; what is on its way to there is lost.
+    /// Every peer is told, after what is on its way from `me`; what is on its way to `me` is lost.
     fn has_ended(&mut self, me: usize) {
         let n = self.n();
         self.overtaken[me] = 0;
@@ -509,7 +509,7 @@ impl<A: Subject> World<A> {
             (Place::Gone(machine), _) if plan.returns == Some(Kept::State) => machine.clone(),
             (Place::Gone(machine), _) => A::at(machine, me, self.lives[me]),
             (_, Some(other)) => A::at(other, me, self.lives[me]),
-            // Nobody is left to return to.
+            // No participant is left to return to.
             (_, None) => return Done::default(),
         };
         self.places[me] = Place::There(machine);

@@ -18,9 +18,9 @@ pub enum Fault {
     Token,
     /// A call failed that must not.
     Error,
-    /// Nobody came in for ten seconds, or for five where some are stopped for long.
+    /// No worker came in for ten seconds, or for five where some are stopped for long.
     Hang,
-    /// An owner-dead notice, and nobody had died whose death is told of.
+    /// An owner-dead notice, though no worker had died whose death it could tell of.
     FalseNotice,
     /// When all workers were dead, something was not to be had any more.
     Lost,
@@ -112,12 +112,12 @@ impl Arena {
         self.killed[at].pid.store(pid, Relaxed);
     }
 
-    /// The owner-dead notice of `pid` came to one who had begun to wait at `began`.
+    /// The owner-dead notice of `pid` came to a waiter that had begun to wait at `began`.
     pub fn note_told(&self, pid: u32, began: u64) {
         self.told.fetch_add(1, Relaxed);
         let Some(killed) = self.killed.iter().find(|killed| killed.pid.load(Relaxed) == pid) else { return };
-        // Whoever is told again, since the one who was told first died before it had repaired, is told of that one's
-        // death rather than of this one's.
+        // If the holder that was told dies before it has repaired, the next holder is told of that holder's death
+        // rather than of this one.
         killed.pid.store(0, Relaxed);
         let now = monotonic_ns();
         let waited = now.saturating_sub(killed.at.load(Relaxed).max(began));

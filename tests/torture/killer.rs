@@ -105,7 +105,7 @@ pub struct Outcome {
     pub told: u64,
     /// How many times a worker was passed over.
     pub evicted: u64,
-    /// The longest time that nobody came in while none was killed, in nanoseconds; 0: there was no such time.
+    /// The longest time that no worker came in while none was killed, in nanoseconds; 0: there was no such time.
     pub longest_free: u64,
     pub latencies: Vec<u64>,
     pub faults: Vec<(Fault, u64)>,
@@ -136,7 +136,7 @@ struct Plan {
 struct LongStop {
     since: u64,
     until: u64,
-    /// Since when somebody has been reaping, as far as it was looked at.
+    /// Since when a reaper has been at work, as far as that was looked at.
     reaping_since: Option<u64>,
     /// Then the others have gone on.
     progress: u64,
@@ -213,7 +213,7 @@ pub fn torture(round: &Round, kills: u64, seed: u64) -> Outcome {
         },
         Subject::Claims(kind) => Open::Claims(kind.open(&file, "torture")),
     };
-    // One who is to die at any other would only live longer than the rest.
+    // No worker of this round comes to these steps: one that is to die there would only live longer than the rest.
     let of_others = match round.lock {
         Subject::Exclusive(Kind::Ring(_)) => [ON_MUTEXES_ONLY, BY_MESSAGES_ONLY].concat(),
         Subject::Exclusive(Kind::Messages(algorithm)) => {
@@ -305,7 +305,7 @@ impl Killer<'_> {
             } else if last.1.elapsed() > self.no_progress() {
                 self.arena.fault(Fault::Hang);
                 println!(
-                    "nobody came in for {:?}: {:#?}",
+                    "no worker came in for {:?}: {:#?}",
                     self.no_progress(),
                     turnlock::inspect::snapshot(self.file.path())
                 );
@@ -329,8 +329,8 @@ impl Killer<'_> {
         (deaths, in_phases)
     }
 
-    /// Lets all workers live until each has been inside once, by the number of entries. What storm there was must be over soon:
-    /// returns whether somebody came in within the limit, time and again.
+    /// Lets all workers live until each has been inside once, by the number of entries. Any storm must be over soon: returns
+    /// whether each entry came within the limit after the one before.
     fn has_calm(&mut self, plans: &mut [Plan]) -> bool {
         let disarm = |worker: usize| {
             let note = &self.arena.workers[worker];
@@ -360,7 +360,7 @@ impl Killer<'_> {
                 last = (progress, Instant::now());
             } else if free > limit::seconds(if self.is_by_messages() { 10 } else { FREE_FOR_AT_MOST }) {
                 self.arena.fault(Fault::Hang);
-                println!("though nobody is killed: {:#?}", turnlock::inspect::snapshot(self.file.path()));
+                println!("though no worker is killed: {:#?}", turnlock::inspect::snapshot(self.file.path()));
                 return false;
             }
         }
@@ -379,7 +379,8 @@ impl Killer<'_> {
         claims::Post { arena: self.arena, ledger: self.ledger, me, file: self.file }
     }
 
-    /// For so long may nobody come in. Less where those who are stopped go on only once somebody has: it is never long.
+    /// The longest time without an entry that is no fault. It is less with long stops, where stopped workers go on only once
+    /// others have come in: such a time is never long there.
     fn no_progress(&self) -> Duration {
         limit::seconds(if self.round.stops == Stops::Long { 5 } else { 10 })
     }
@@ -519,7 +520,8 @@ impl Killer<'_> {
         });
     }
 
-    /// Those whose time is over, if the others have gone on or need not; and the latest, if nobody is left who could.
+    /// Continues the stopped workers whose time is over, if the others have gone on or need not; and the one stopped last, if
+    /// no worker is left that could go on.
     fn continue_those_that_stood(&mut self, plans: &mut [Plan]) {
         let (now, progress) = (monotonic_ns(), self.arena.progress.load(Relaxed));
         let since = |plan: &Plan| plan.stands.as_ref().map(|stop| stop.since);

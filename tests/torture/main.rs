@@ -74,7 +74,7 @@ const MANY_SLOTS: u32 = 500;
 
 /// A round with long stops has so many times fewer kills.
 const LESS_WITH_LONG_STOPS: u64 = 6;
-/// In so many long stops somebody is passed over.
+/// In so many long stops some worker is passed over.
 const ENOUGH_STOPS: u64 = 30;
 
 #[test]
@@ -179,8 +179,8 @@ fn nobody_hangs_or_enters_twice_whoever_is_killed_wherever() {
         let is_patient =
             matches!(round.lock, Subject::Exclusive(Kind::Mutex { patience }) if patience > strict);
         let many = long && !is_patient && outcome.stops > ENOUGH_STOPS;
-        let nobody_passed_over = many && outcome.evicted == 0;
-        assert!(!nobody_passed_over, "{}: nobody was passed over in {} stops", round.name, outcome.stops);
+        let none_passed_over = many && outcome.evicted == 0;
+        assert!(!none_passed_over, "{}: no worker was passed over in {} stops", round.name, outcome.stops);
         outcome
     };
     let outcomes: Vec<Outcome> = rounds.map(play).collect();
@@ -188,7 +188,7 @@ fn nobody_hangs_or_enters_twice_whoever_is_killed_wherever() {
     assert!(fault.is_none(), "{}", fault.unwrap());
 }
 
-/// Locks by messages: whoever dies, at whichever step of a message or of the token, in a call or in the service thread.
+/// Locks by messages: a worker dies at any step of a message or of the token, in a call or in the service thread.
 #[test]
 fn nobody_hangs_or_enters_twice_by_messages_whoever_is_killed_wherever() {
     let _alone = alone();

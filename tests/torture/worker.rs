@@ -88,7 +88,7 @@ fn watch(step: Step) {
         Step::Reconfigure | Step::Rotate => QUEUED.store(false, Relaxed),
         _ => {}
     }
-    // On a ring, somebody passed over its turn; its place in the queue for the reconfiguration lock does not count.
+    // On a ring, a peer passed over this worker's turn; an eviction from the queue for the reconfiguration lock does not count.
     if step == Step::Evicted && !(ON_RING.load(Relaxed) && QUEUED.load(Relaxed)) {
         arena.evicted.fetch_add(1, Relaxed);
     }
@@ -110,7 +110,7 @@ fn watch(step: Step) {
 fn one_turn(arena: &Arena, me: usize, post: &Post, dice: &mut Dice) -> turnlock::Result<()> {
     let Post { file, lock, stands } = *post;
     let gives_up = arena.workers[me].armed.load(Relaxed) == Step::Withdraw as u32;
-    // Its limit does not make one who stands give up.
+    // A time limit does not make a ring member give up.
     if stands && (gives_up || dice.in_hundred(4)) {
         lock.leave()?;
     }
@@ -118,7 +118,7 @@ fn one_turn(arena: &Arena, me: usize, post: &Post, dice: &mut Dice) -> turnlock:
     match dice.roll(20) {
         0 => {
             if stands {
-                // The ring would wait for this thread, which is to wait as somebody else now.
+                // The ring would wait for this thread, which is to wait as another participant now.
                 lock.leave()?;
             }
             let participant = file.participant()?;
@@ -130,7 +130,7 @@ fn one_turn(arena: &Arena, me: usize, post: &Post, dice: &mut Dice) -> turnlock:
         way => {
             let taken = match way {
                 1 => lock.try_lock(),
-                // One who is to die while giving up has to give up first.
+                // A worker that is to die while giving up has to give up first.
                 _ if gives_up && !stands => lock.lock_for(Duration::ZERO),
                 2..4 => lock.lock_for(Duration::from_nanos(dice.roll(20_000))),
                 _ => lock.lock(),

@@ -75,6 +75,6 @@ fn what_is_done_wrongly_in_the_file_is_seen() {
     goes_wrong("sent to a life that is over", Fault::SendsUnseen, &deaths, "nothing happens any more");
     goes_wrong("what a dead one was sending", Fault::SendsForgotten, &deaths, "nothing happens any more");
     goes_wrong("taken, not written down", Fault::TakenUnwritten, &QUIET, "by the record");
-    goes_wrong("nobody called", Fault::NobodyCalled, &QUIET, "nothing happens any more");
+    goes_wrong("no holder called", Fault::NobodyCalled, &QUIET, "nothing happens any more");
     goes_wrong("the second token forgotten", Fault::SecondForgotten, &deaths, "nothing happens any more");
 }

@@ -42,19 +42,19 @@ pub enum Fault {
     LifeEndsFirst,
     /// Who has sent a token does not look whether it came to one whose life is over.
     SendsUnseen,
-    /// What a dead one was sending, and had not sent, is nobody's before that one's life is over.
+    /// The token that a dead participant was sending, and had not sent, has no holder before that life is over.
     LostAtOnce,
     /// What a dead one was sending is not seen to.
     SendsForgotten,
     /// Who takes a lost token does not write that down.
     TakenUnwritten,
-    /// One who waits has nobody woken.
+    /// A waiter does not have the token's holder woken.
     NobodyCalled,
     /// A death does not take the second token from its record.
     SecondForgotten,
 }
 
-/// A step of one participant, or of whoever ends its life.
+/// A step of one participant, or of ending its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// Its life begins.
@@ -62,7 +62,7 @@ pub enum Step {
     /// It looks who else is there, and tells them.
     Greet(u8),
     Request(u8),
-    /// It has whoever has a token look, as it waits now.
+    /// It has the holder of a token look, as it waits now.
     CallForToken(u8),
     Withdraw(u8),
     Release(u8),
@@ -78,6 +78,6 @@ pub enum Step {
     Detach(u8),
     /// The next store of ending its life.
     End(u8),
-    /// Whoever was ending its life dies over it, and another one begins again.
+    /// The reaper that was ending its life dies over it, and another one begins again.
     EndAgain(u8),
 }

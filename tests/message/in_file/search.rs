@@ -16,8 +16,8 @@ pub struct Found {
 }
 
 /// Searches everything that the plan lets happen. Seen in each state: at most one inside, each token once and where its record
-/// says, no token goes on while nobody waits, fencing tokens rise, no machine refuses what comes, nobody overtaken too
-/// often. And of all runs: each one ends, whichever way it takes, and where it ends nobody waits.
+/// says, no token goes on while no participant waits, fencing tokens rise, no machine refuses what comes, no waiter
+/// overtaken too often. And of all runs: each one ends, whichever way it takes, and where it ends no participant waits.
 pub fn search(name: &str, plan: &Plan) -> Found {
     let mut first = World::new(plan);
     first.normalise();

@@ -57,7 +57,7 @@ impl World {
     }
 
     pub fn call(&mut self, who: usize) {
-        // Nobody is there to hear it, or it is told later: nobody begins without a look.
+        // A participant without an actor does not hear it, or is told later: each begins with a look.
         self.peer_records[who].is_called = self.peer_records[who].actor.is_some();
     }
 

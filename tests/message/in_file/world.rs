@@ -118,7 +118,7 @@ impl World {
         (0..self.n()).find(|me| self.standing(*me) == Standing::Waiting)
     }
 
-    pub fn somebody_there_waits(&self) -> bool {
+    pub fn has_waiter(&self) -> bool {
         self.peer_records.iter().any(|peer_record| peer_record.is_present && peer_record.waits)
     }
 
@@ -273,7 +273,7 @@ impl World {
         }
     }
 
-    /// Those who wait while `me` comes in.
+    /// Counts the entry of `me` for each waiter that it overtakes.
     pub fn overtakes(&mut self, me: usize) -> Wrong {
         self.peer_records[me].overtaken = 0;
         let most = self.most_overtaken?;
@@ -299,11 +299,11 @@ impl World {
                     match message {
                         Say::Token(token) if life == 0 || actor.doing != Doing::Nothing => {
                             wrong =
-                                Some(format!("participant {me} sends {token:?} to nobody, or two at once"));
+                                Some(format!("participant {me} sends {token:?} to no peer, or two at once"));
                         }
                         Say::Token(token) => {
                             actor.doing = Doing::Sends { token, to: (to as u8, life), stores: 0 };
-                            if !self.somebody_there_waits() {
+                            if !self.has_waiter() {
                                 wrong = Some(format!("{token:?} goes on, and nobody waits"));
                             }
                         }

@@ -124,7 +124,7 @@ fn reads(post: &Post, key: usize, told: bool, dice: &mut Dice) {
     post.goes_on();
 }
 
-/// All keys, one after the other, in the order that everybody takes who takes several at once.
+/// Takes all keys, one after the other, in the order of every worker that takes several at once.
 fn everything(post: &Post, lock: &KeyedLock, dice: &mut Dice) -> Done {
     post.ledger.risks(post.me, true);
     post.is_at(Phase::LockAll);

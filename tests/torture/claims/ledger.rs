@@ -12,7 +12,7 @@ use std::sync::atomic::{
 };
 use support::forked::shared_with_children;
 
-/// Two plain words that agree unless somebody is writing them.
+/// Two plain words that agree unless a writer is writing them.
 #[repr(C)]
 pub struct Record {
     a: AtomicU64,
@@ -31,7 +31,7 @@ pub enum Mode {
     Exclusive,
 }
 
-/// What somebody holds: records, in a mode.
+/// What a worker holds: records, in a mode.
 #[derive(Clone, Copy, Debug)]
 pub struct Hold {
     pub mode: Mode,
@@ -82,7 +82,7 @@ pub struct Ledger {
     /// How many permits there are: even numbers of changes.
     pub permits: AtomicU64,
     pub resizes: AtomicU64,
-    /// 1: keys may be torn without a notice, since a reset has marked what nobody had looked at.
+    /// 1: keys may be torn without a notice, since a reset has marked what no holder had looked at.
     pub amnesty: AtomicU32,
 }
 
@@ -153,12 +153,12 @@ impl Ledger {
         self.leaves_everything(me);
     }
 
-    /// Somebody is about to leave as a dying writer does.
+    /// A worker is about to leave as a dying writer does.
     pub fn counts_as_dead(&self) {
         self.risky_deaths.fetch_add(1, SeqCst);
     }
 
-    /// Returns whether somebody may have died inside as a writer since everything was marked consistent.
+    /// Returns whether a worker may have died inside as a writer since everything was marked consistent.
     pub fn may_be_told(&self, arena: &Arena) -> bool {
         let is_dying = |worker: usize| {
             arena.workers[worker].condemned.load(SeqCst) != 0 && self.risks[worker].load(SeqCst) != 0

@@ -168,7 +168,7 @@ pub fn work(post: &Post, lock: &Lock, mut dice: Dice) -> ! {
     }
 }
 
-/// Takes everything as somebody who comes when all workers are dead, and checks what they left. What is wrong, if anything is.
+/// Takes everything as a newcomer when all workers are dead, and checks what they left; notes what is wrong as a fault.
 pub fn survives(post: &Post, lock: &Lock) {
     const PATIENCE: Duration = Duration::from_secs(5);
     let checked = match lock {
@@ -232,7 +232,7 @@ impl Post<'_> {
         super::worker::beat(self.arena, self.me);
     }
 
-    /// Checks an owner-dead notice: somebody died of whom it may be.
+    /// Checks an owner-dead notice: a worker died whose death it may tell of.
     fn is_told(&self, told: bool) {
         if told {
             self.arena.told.fetch_add(1, Relaxed);
@@ -242,7 +242,7 @@ impl Post<'_> {
         }
     }
 
-    /// Somebody has come in and done what it came for.
+    /// This worker has come in and done what it came for.
     fn goes_on(&self) {
         self.arena.progress.fetch_add(1, Relaxed);
     }

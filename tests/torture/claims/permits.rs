@@ -119,7 +119,7 @@ impl Begun {
     /// How many there have been at most since then.
     fn most(self, post: &Post) -> u32 {
         let now = Self::now(post);
-        // Odd: somebody resizes it.
+        // Odd: a worker is resizing it.
         let same = self.resizes == now.resizes && self.resizes.is_multiple_of(2);
         if same { self.permits.max(FEW) } else { MANY }
     }
@@ -130,7 +130,7 @@ fn has(post: &Post, at: usize, permits: u32, begun: Begun, told: bool) {
     if taken > of {
         post.fault(Fault::DoubleEntry);
     }
-    // Whoever dies with permits has changed nothing.
+    // A worker that dies with permits has changed nothing.
     if told {
         post.fault(Fault::FalseNotice);
     }

@@ -100,7 +100,7 @@ fn second(post: &Post, lock: &RangeLock, dice: &mut Dice) -> Done {
     guard.unlock()
 }
 
-/// All records: after that, nothing is torn, and of no death so far is anybody told any more.
+/// Takes all records: after that, nothing is torn, and no holder is told of any earlier death.
 fn everything(post: &Post, lock: &RangeLock, dice: &mut Dice) -> Done {
     post.ledger.risks(post.me, true);
     post.is_at(Phase::LockAll);

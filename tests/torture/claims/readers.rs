@@ -197,7 +197,7 @@ fn reads_on<W, G: ChangesMode>(
     reader.unlock()
 }
 
-/// `before`: what this writer read, before it upgraded; nobody wrote in between.
+/// `before`: what this writer read before it upgraded; no other writer wrote in between.
 fn write<G: ChangesMode + Told>(
     post: &Post,
     mut guard: Writing<G>,
@@ -231,7 +231,7 @@ fn write<G: ChangesMode + Told>(
     record.begin_to_write();
     if !told && post.abandons(dice) {
         ledger.leaves(post.me, 0);
-        // Not a panic that anybody hears of; the guard is dropped as by one.
+        // Unwinds without the panic hook, so that no message is printed; the guard is dropped as by a panic.
         let dropped = catch_unwind(AssertUnwindSafe(|| {
             let _guard = guard;
             resume_unwind(Box::new(()));
