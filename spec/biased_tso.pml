@@ -1,8 +1,8 @@
 /* The biased lock, on x86 (total store order), or with PSO=1 on a machine whose stores overtake one another: the bias owner
  * enters with no fence at all, and the head of the bakery's queue revokes the bias.
  *
- * MODELLED: one lock of one file, and N slots. A participant first tries to enter as the bias owner: it raises `held` to TRYING
- * and looks whether the bias word names it. If not, it goes through the bakery, as in bakery_tso.pml. As the *queue head* it is
+ * MODELLED: one lock of one file, and N slots. A participant whose last acquisition was a biased one first tries to enter as the
+ * bias owner: it raises `held` to TRYING and looks whether the bias word names it; not whether the lock is consistent. If not, it goes through the bakery, as in bakery_tso.pml. As the *queue head* it is
  * the only one that writes the bias word: it marks the bias as revoked, has every thread of its process pass a barrier
  * (membarrier; all participants are of one process), and waits until the bias owner's `held` is 0. Then it holds the lock
  * unbiased, or has it biased to itself; which, is a free choice here. Store buffers, deaths at every step (DEATHS), reaping, and
@@ -21,9 +21,9 @@
  * LEFT OUT: what bakery_tso.pml leaves out, and the counts by which the code chooses between unbiased and biased; parking; how
  * long a waiter that backs off stays away, and time limits; that each looks in the file which of the two
  * modes it is (fences_tso.pml); that the code has the lock biased only if it sees no other queued for good, and cancels a
- * revocation only then, which is for the order among the waiters and not for safety; that it tries only where its own last
- * acquisition was a biased one, and on the slower of two ways looks at the bias word before it raises `held` (fewer executions
- * than here, where newcomers try too); that a slot is used by one thread at a time, which the code sees to. With PSO=1, loads
+ * revocation only then, which is for the order among the waiters and not for safety; that on the slower of two ways it looks at
+ * the bias word before it raises `held`, and forgets that its last acquisition was a biased one when it gives up (fewer
+ * executions than here); that a slot is used by one thread at a time, which the code sees to. With PSO=1, loads
  * still happen in the order of the program.
  *
  * THE LABELS are the code's steps (core/src/trace.rs), as in bakery_sc.pml, and for the bias (core/src/acquire/bias.rs,
@@ -91,10 +91,10 @@
 #define MORE 0
 #endif
 #ifndef LENGTH              /* from fence B to the next fence */
-#if ROUNDS + AGAIN > 1      /* token, held, bias, number, the section (2), held; each time more: TRYING, token, held, ... */
-#define LENGTH (6 * (ROUNDS + AGAIN) + 2 + ABANDONS + MORE)
+#if ROUNDS + AGAIN > 1      /* bias, token, held, bias, number, the section (2), held; each time more: TRYING, token, held, ... */
+#define LENGTH (6 * (ROUNDS + AGAIN) + 3 + ABANDONS + MORE)
 #else
-#define LENGTH (10 + MORE)           /* bias, token, held, a repair (2), the section (2), held, number */
+#define LENGTH (10 + MORE)           /* bias (2), token, held, a repair (2), the section (2), held, number */
 #endif
 #endif
 
@@ -231,6 +231,7 @@ byte halted;               /* those that take no step any more */
 
 proctype Participant(byte i) {
     byte j, k, word_of_mine, seen, q, t, my_token, health, rounds, way, after, revoked;
+    bit was_biased;             /* its last acquisition was a biased one: what LocalState says of one that holds nothing */
 #if EVICTIONS + STOPS > 0
     byte passed;
 #endif
@@ -258,6 +259,12 @@ begin:
 #if !BIASES
     goto choose;
 #endif
+#ifndef MUTANT_BiasOfFormerLife
+    if
+    :: atomic { !was_biased -> goto choose }
+    :: atomic { was_biased -> skip }
+    fi;
+#endif
 /* First as the bias owner. No fence is needed: the queue head has us pass one. */
 #ifdef MUTANT_FlagAfterCheck
     STEP(load(BIAS, t); before[i] = revoking);
@@ -280,12 +287,8 @@ try:
                 inside = inside | BIT(i); way = FAST }
     :: atomic { t != i + 1 -> t = 0; before[i] = 0; goto let_go }
     fi;
-#ifdef MUTANT_FastPathIgnoresState
-    goto token;
-#else
-    STEP(load(STATE, t); if :: t == CONSISTENT -> goto token :: else -> t = 0 fi);
-#endif
-let_go: /* Not biased to us, or to be taken through the queue only. */
+    goto token;                 /* The lock is consistent: see NOTICE in `section`. */
+let_go: /* Not biased to us. */
     STEP(store(HELD(i), 0); inside = inside & ~BIT(i); way = UNBIASED);
 
 choose:
@@ -490,11 +493,15 @@ settle: /* No other can be inside. */
 #endif
          fi;
          t = 0);
+#ifdef MUTANT_NoUnbiasBeforeBias
     if
     :: atomic { way == UNBIASED -> skip };
        STEP(load(BIAS, t); if :: t != 0 -> store(BIAS, 0) :: else fi; t = 0)
     :: atomic { way == BIASED -> skip }
     fi;
+#else
+    STEP(load(BIAS, t); if :: t != 0 -> store(BIAS, 0) :: else fi; t = 0);
+#endif
 
 token:
     STEP(load(TOKEN, my_token); my_token++; assert(my_token < TRYING); store(TOKEN, my_token));
@@ -517,10 +524,7 @@ bias:  STEP(store(WORD(i), IDLE))
     fi;
 
 section:
-    STEP(load(STATE, health);
-#ifdef MUTANT_FastPathIgnoresState
-         health = (way == FAST -> CONSISTENT : health);
-#endif
+    STEP(load(STATE, health); health = (way == FAST -> CONSISTENT : health);    /* The fast path does not look. */
          if
          :: health == NOT_RECOVERABLE -> goto exit
          :: else -> working = working | BIT(i)
@@ -561,9 +565,9 @@ exit:
     STEP(store(HELD(i), 0); inside = inside & ~BIT(i));
 leave:
     if
-    :: atomic { way == UNBIASED -> skip };
+    :: atomic { way == UNBIASED -> was_biased = 0 };
        WAITING_STEP(store(WORD(i), IDLE))
-    :: atomic { way != UNBIASED -> skip };
+    :: atomic { way != UNBIASED -> was_biased = 1 };
        STEP(way = UNBIASED; load(BIAS, t); if :: t == i + 1 -> t = 0; goto take :: else -> t = 0 fi)   /* is it being revoked? */
 #ifdef MUTANT_BiasByNonHead
        ;
@@ -660,7 +664,7 @@ reap_cleared:
     if
     :: atomic { after == FOR_ATTACH -> q = 0; after = 0; goto take }
 #if ABANDONS > 0
-    :: atomic { after == FOR_ABANDON -> q = 0; after = 0; way = UNBIASED; health = 0; my_token = 0; goto take }
+    :: atomic { after == FOR_ABANDON -> q = 0; after = 0; way = UNBIASED; was_biased = 0; health = 0; my_token = 0; goto take }
 #endif
 #if DEATHS > 0
     :: atomic { after == FOR_REVOKE || after == FOR_WAIT -> skip };
@@ -680,7 +684,7 @@ dead:   /* kill -9: what was stored reaches memory, then the kernel drops the by
         if :: memory[HELD(i)] != 0 && memory[HELD(i)] != TRYING -> notice_due = 1 :: else fi;
         inside = inside & ~BIT(i); working = working & ~BIT(i); before[i] = 0; OUT_OF_QUEUE(i);
         do :: k < N -> byte_lock[k] = (byte_lock[k] == i + 1 -> 0 : byte_lock[k]); k++ :: else -> break od;
-        j = 0; k = 0; word_of_mine = 0; seen = 0; q = 0; t = 0; my_token = 0; health = 0; rounds = 0; way = 0; after = 0; revoked = 0;
+        j = 0; k = 0; word_of_mine = 0; seen = 0; q = 0; t = 0; my_token = 0; health = 0; rounds = 0; way = 0; after = 0; revoked = 0; was_biased = 0;
 #if EVICTIONS + STOPS > 0
         passed = 0;
 #endif

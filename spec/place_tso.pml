@@ -704,6 +704,7 @@ section:
     STEP(load(STATE, t);
          assert(t != CONSISTENT || !torn);    /* NOTICE */
          assert(t != INCONSISTENT || notice_due);    /* NOTICE */
+         assert(t == CONSISTENT || !by_place);    /* NOTICE: one that comes in by its place does not look. */
          if :: mine == X -> working = working | BIT(i) :: else fi);
     if
     :: atomic { mine == X && t == INCONSISTENT -> skip };

@@ -31,7 +31,7 @@ pub fn full_fence() {
     // SAFETY: ORs 0 into the word at the top of our own stack, which changes nothing; not `nomem`, so the compiler
     // moves no access across it.
     unsafe {
-        core::arch::asm!("lock or dword ptr [rsp], 0");
+        core::arch::asm!("lock or dword ptr [rsp], 0", options(nostack));
     }
     #[cfg(not(target_arch = "x86_64"))]
     fence(Ordering::SeqCst);

@@ -16,7 +16,7 @@ use crate::os::{
 use crate::recovery;
 use crate::registers::unpark_at;
 use crate::slots;
-use std::{hint::assert_unchecked, os::fd::RawFd, ptr, sync::Arc};
+use std::{cell::Cell, hint::assert_unchecked, os::fd::RawFd, ptr, sync::Arc};
 use turnlock_core::acquire::{local::LocalState, recursion::Recursion};
 use turnlock_core::algorithm::{bias::Mark, light_barrier::FileBarrier};
 use turnlock_core::error::{Error, Result};
@@ -68,6 +68,8 @@ pub struct FastPathCache {
     pub(super) process: u64,
     /// The attachment itself; NULL if it is not a thread's.
     pub(super) attachment: *const Attachment,
+    /// How many slots more than one the thread has, in any file; NULL if it is not a thread's.
+    pub(super) more: *const Cell<usize>,
 }
 
 /// What the fast path needs to know of an attachment at one lock.
@@ -80,9 +82,22 @@ pub struct Cached<'a> {
     /// Where its cell lies in each region of the file.
     pub cell: CellOffset,
     /// How a lock's bias word reads while the lock is biased to it.
-    pub mark: Mark,
+    pub mark: &'a Mark,
     /// Its side of the barriers.
     pub light: FileBarrier<'a>,
+    /// [`FastPathCache::more`].
+    pub(super) more: *const Cell<usize>,
+}
+
+/// Where a participant's words for one lock lie among those that it has for each of its file, in bytes.
+#[derive(Clone, Copy)]
+pub struct LocalOffset(usize);
+
+impl LocalOffset {
+    /// Of the lock of `region`.
+    pub fn of(region: usize) -> Self {
+        Self(2 * region * size_of::<AtomicU64>())
+    }
 }
 
 impl FastPathCache {
@@ -92,15 +107,16 @@ impl FastPathCache {
     /// It is that of an attachment in a file that is open for all of `'file` and has such a region, found by the file's
     /// key.
     #[inline(always)]
-    pub(super) unsafe fn at<'file>(&self, region: usize) -> Cached<'file> {
+    pub(super) unsafe fn at<'file>(&'file self, local: LocalOffset) -> Cached<'file> {
         // SAFETY: the attachment has two for each region of its file, whose mapping has the header; and only what a forked child
         // has is NULL, which is no file's.
         let (local, mode_word, sole_process) = unsafe {
             assert_unchecked(!self.local.is_null() && !self.sole_process.is_null());
-            (LocalState(&*self.local.add(2 * region)), &*self.local.add(2 * region + 1), &*self.sole_process)
+            let local = self.local.byte_add(local.0);
+            (LocalState(&*local), &*local.add(1), &*self.sole_process)
         };
-        let light = FileBarrier { sole_process, process: self.process };
-        Cached { local, mode_word, cell: self.cell, mark: self.mark, light }
+        let light = FileBarrier { sole_process, process: &self.process };
+        Cached { local, mode_word, cell: self.cell, mark: &self.mark, light, more: self.more }
     }
 
     /// No file's.
@@ -112,6 +128,7 @@ impl FastPathCache {
         sole_process: ptr::null(),
         process: 0,
         attachment: ptr::null(),
+        more: ptr::null(),
     };
 }
 
@@ -197,9 +214,10 @@ impl Attachment {
         let (key, local_at) = (FileKey::of(file), local.as_ptr());
         let (process, sole_process) = (process_mark(), ptr::from_ref(&file.view().header().sole_process));
         fast_path.change(|fast_path| {
-            let attachment = ptr::null();
+            let (attachment, more) = (ptr::null(), ptr::null());
+            let local = local_at;
             *fast_path =
-                FastPathCache { file: key, local: local_at, cell, mark, sole_process, process, attachment }
+                FastPathCache { file: key, local, cell, mark, sole_process, process, attachment, more };
         });
         Ok(Self {
             file: file.clone(),
@@ -288,19 +306,19 @@ impl Attachment {
     /// found by [`super::thread::cached`].
     ///
     /// # Safety
-    /// `file` is open for all of `'file`, and has such a region.
+    /// `file` is open for all of `'a`, and has such a region.
     #[inline(always)]
-    pub(super) unsafe fn cached<'file>(&self, file: FileKey, region: usize) -> Option<Cached<'file>> {
+    pub(super) unsafe fn cached<'a>(&'a self, file: FileKey, local: LocalOffset) -> Option<Cached<'a>> {
         // SAFETY: its own, which lives as long; in a forked child it is zeros.
         let cache = unsafe { &*self.fast_path.place() };
         // SAFETY: the caller's promise.
-        (cache.file == file).then(|| unsafe { cache.at(region) })
+        (cache.file == file).then(|| unsafe { cache.at(local) })
     }
 
     /// Its side of the barriers of its file.
     #[inline]
     pub fn light(&self) -> FileBarrier<'_> {
-        FileBarrier { sole_process: &self.file.view().header().sole_process, process: self.process }
+        FileBarrier { sole_process: &self.file.view().header().sole_process, process: &self.process }
     }
 
     /// Returns what it knows of its part in the lock of `region`.

@@ -4,14 +4,14 @@
 //! notice) is for [`turnlock_core::acquire::operations`].
 
 use super::{
-    attachment::{Attachment, Cached, FileKey},
+    attachment::{Attachment, Cached, FileKey, LocalOffset},
     calls::{Doing, ThisThread},
     thread,
 };
 use crate::layout::{Cell, LockWords, RegionPointer};
 use crate::os::thread_words::ThreadWord;
 use crate::registers::{self, Claimed, FileClaims};
-use turnlock_core::acquire::fast_path::FastPath;
+use turnlock_core::acquire::{fast_path::FastPath, local::TakenBy};
 use turnlock_core::algorithm::{
     claim::{Claim, InCells, Mode, Relation},
     light_barrier::FileBarrier,
@@ -31,6 +31,8 @@ pub struct LockPointer {
     pub word: ThreadWord,
     /// Its number in the file.
     pub region: usize,
+    /// Where a participant's words for it are.
+    pub local: LocalOffset,
     /// Where it lies in the mapping.
     pub at: RegionPointer,
 }
@@ -59,7 +61,7 @@ impl<'a> At<'a> {
     #[inline(always)]
     unsafe fn of_thread(lock: LockPointer) -> Option<Self> {
         // SAFETY: the pointer was made when the lock was opened, so its file has that region.
-        unsafe { Some(Self::new(lock, thread::cached(lock.word, lock.file, lock.region)?)) }
+        unsafe { Some(Self::new(lock, thread::cached(lock.word, lock.file, lock.local)?)) }
     }
 
     /// That of `attachment`, one that threads share.
@@ -67,9 +69,9 @@ impl<'a> At<'a> {
     /// # Safety
     /// As [`At::of_thread`].
     #[inline(always)]
-    unsafe fn of(lock: LockPointer, attachment: &Attachment) -> Option<Self> {
+    unsafe fn of(lock: LockPointer, attachment: &'a Attachment) -> Option<Self> {
         // SAFETY: as in `of_thread`.
-        unsafe { Some(Self::new(lock, attachment.cached(lock.file, lock.region)?)) }
+        unsafe { Some(Self::new(lock, attachment.cached(lock.file, lock.local)?)) }
     }
 
     #[inline(always)]
@@ -90,13 +92,23 @@ impl<'a> At<'a> {
 
     /// The claim in its cell is a reader's: the local state says so only after a section as one.
     #[inline(always)]
-    fn take_as_reader(&self, readers: ReadersMark) -> Option<u64> {
+    fn take_as_reader(&self, readers: &ReadersMark) -> Option<u64> {
         self.path().take_as_reader(registers::shared_bias(self.words, readers), || {})
     }
 
     #[inline(always)]
-    fn leave_as_reader(&self, readers: ReadersMark, token: Option<u64>) -> Option<UnlockOutcome> {
+    fn leave_as_reader(&self, readers: &ReadersMark, token: Option<u64>) -> Option<UnlockOutcome> {
         self.path().leave_as_reader(registers::shared_bias(self.words, readers), token)
+    }
+
+    /// One look at the local state says how the lock is held.
+    #[inline(always)]
+    fn leave_in_mode(&self, readers: &ReadersMark, token: Option<u64>) -> Option<UnlockOutcome> {
+        let path = self.path();
+        Some(match path.local.taken_by(token)? {
+            TakenBy::Bias => path.end_as_reader(registers::shared_bias(self.words, readers), false),
+            TakenBy::Reservation => path.end_reserved(self.reservation(), false),
+        })
     }
 
     #[inline(always)]
@@ -106,8 +118,8 @@ impl<'a> At<'a> {
     }
 
     #[inline(always)]
-    fn leave_reserved(&self, relation: Relation, token: Option<u64>) -> Option<UnlockOutcome> {
-        self.path().leave_reserved(self.reservation(), (self.claims(relation), 0), token)
+    fn leave_reserved(&self, token: Option<u64>) -> Option<UnlockOutcome> {
+        self.path().leave_reserved(self.reservation(), token)
     }
 
     #[inline(always)]
@@ -176,7 +188,7 @@ pub unsafe fn leave_as(
 /// # Safety
 /// As [`take`].
 #[inline(always)]
-pub unsafe fn take_in_mode(lock: LockPointer, readers: ReadersMark, mode: Mode) -> Option<u64> {
+pub unsafe fn take_in_mode(lock: LockPointer, readers: &ReadersMark, mode: Mode) -> Option<u64> {
     // SAFETY: the caller's promise.
     let at = unsafe { At::of_thread(lock)? };
     // A method each time, and no closure that both call: that would be a call.
@@ -197,7 +209,7 @@ pub unsafe fn take_in_mode(lock: LockPointer, readers: ReadersMark, mode: Mode) 
 pub unsafe fn take_shared_as(
     lock: LockPointer,
     attachment: &Attachment,
-    readers: ReadersMark,
+    readers: &ReadersMark,
 ) -> Option<u64> {
     let _call = attachment.calls.begin_at_home(ThisThread, Doing::Taking(lock.region))?;
     // SAFETY: the caller's promise.
@@ -211,12 +223,11 @@ pub unsafe fn take_shared_as(
 #[inline(always)]
 pub unsafe fn leave_in_mode(
     lock: LockPointer,
-    readers: ReadersMark,
+    readers: &ReadersMark,
     token: Option<u64>,
 ) -> Option<UnlockOutcome> {
     // SAFETY: the caller's promise.
-    let at = unsafe { At::of_thread(lock)? };
-    at.leave_reserved(Relation::Modes, token).or_else(|| at.leave_as_reader(readers, token))
+    unsafe { At::of_thread(lock)? }.leave_in_mode(readers, token)
 }
 
 /// Unlocks a rwlock of a biased reader, as `attachment`, like [`take_as`]. As [`leave`].
@@ -227,7 +238,7 @@ pub unsafe fn leave_in_mode(
 pub unsafe fn leave_shared_as(
     lock: LockPointer,
     attachment: &Attachment,
-    readers: ReadersMark,
+    readers: &ReadersMark,
     token: Option<u64>,
 ) -> Option<UnlockOutcome> {
     let _call = attachment.calls.begin_at_home(ThisThread, Doing::Leaving(lock.region))?;
@@ -253,7 +264,7 @@ pub unsafe fn take_permits(lock: LockPointer, weight: u32) -> Option<u64> {
 #[inline(always)]
 pub unsafe fn leave_permits(lock: LockPointer, token: Option<u64>) -> Option<UnlockOutcome> {
     // SAFETY: the caller's promise.
-    unsafe { At::of_thread(lock)? }.leave_reserved(Relation::Permits, token)
+    unsafe { At::of_thread(lock)? }.leave_reserved(token)
 }
 
 /// [`leave_permits`], if the thread has just so many permits, all by its own slot.
@@ -264,8 +275,10 @@ pub unsafe fn leave_permits(lock: LockPointer, token: Option<u64>) -> Option<Unl
 pub unsafe fn release_permits(lock: LockPointer, permits: u32) -> Option<UnlockOutcome> {
     // SAFETY: the caller's promise.
     let at = unsafe { At::of_thread(lock)? };
-    if thread::has_more() || at.cached.mode_word.load(Relaxed) >> 32 != u64::from(permits) {
+    // SAFETY: of an attachment that is a thread's, the calling one's: a variable of that thread.
+    let has_more = unsafe { (*at.cached.more).get() } > 0;
+    if has_more || at.cached.mode_word.load(Relaxed) >> 32 != u64::from(permits) {
         return None;
     }
-    at.leave_reserved(Relation::Permits, None)
+    at.leave_reserved(None)
 }

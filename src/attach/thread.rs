@@ -6,7 +6,7 @@
 //! them expects that a signal handler attaches the thread, or detaches it, between any two instructions.
 
 use super::{
-    attachment::{AttachOptions, Attachment, Cached, FastPathCache, FileKey},
+    attachment::{AttachOptions, Attachment, Cached, FastPathCache, FileKey, LocalOffset},
     idle,
     open_file::OpenFile,
 };
@@ -68,14 +68,14 @@ thread_local! {
     static SURPLUS: Cell<u32> = const { Cell::new(0) };
 }
 
-/// The thread's attachment in `file`, at the lock of `region`, if it is the one that `word` remembers.
+/// The thread's attachment in `file`, at the lock with its words at `local`, if it is the one that `word` remembers.
 ///
 /// # Safety
 /// The file is open for all of `'file`, and has such a region.
 #[inline(always)]
-pub unsafe fn cached<'file>(word: ThreadWord, file: FileKey, region: usize) -> Option<Cached<'file>> {
+pub unsafe fn cached<'file>(word: ThreadWord, file: FileKey, local: LocalOffset) -> Option<Cached<'file>> {
     // SAFETY: the cache of an attachment in `file`.
-    remembered(word, file).map(|cache| unsafe { cache.at(region) })
+    remembered(word, file).map(|cache| unsafe { cache.at(local) })
 }
 
 /// The cache that `word` remembers, if it is one of `file`.
@@ -276,12 +276,6 @@ pub fn with_thread_attachment_if_any<R>(
     cached_attachment(file).or_else(|| find(file)).map_or(Err(Error::NotOwner), act)
 }
 
-/// Returns whether the calling thread has more slots than one in any file.
-#[inline(always)]
-pub fn has_more() -> bool {
-    MORE.get() > 0
-}
-
 /// Calls `look` with each of this thread's slots in `file`, its own first.
 #[inline]
 pub fn each_attachment(file: &Arc<OpenFile>, mut look: impl FnMut(&Attachment)) {
@@ -427,7 +421,8 @@ fn attach(file: &Arc<OpenFile>, is_more: bool) -> Result<&Attachment> {
     let mut attachment = Arc::new(attached?);
     let place = Arc::as_ptr(&attachment);
     if let Some(attachment) = Arc::get_mut(&mut attachment) {
-        attachment.fast_path.change(|cache| cache.attachment = place);
+        let more = MORE.with(ptr::from_ref);
+        attachment.fast_path.change(|cache| (cache.attachment, cache.more) = (place, more));
     }
     // Those of a parent process, and those in files that the program has closed, are of no more use. (One more is not worth the
     // look at all of them.)

@@ -7,7 +7,7 @@ use super::{
     handle::{Marked, OpaqueHandle},
     lock::any,
     mutex::turnlock_mutex,
-    operations::{Opened, told_alone},
+    operations::{Opened, is_of_our_size, tell_alone},
     request::turnlock_request,
 };
 use crate::attach::{attachment::AttachOptions, fast_path::UnlockOutcome};
@@ -206,11 +206,16 @@ pub unsafe extern "C" fn turnlock_hold_acquire(
 ) -> i32 {
     // SAFETY: the caller's promise.
     unsafe {
-        if told_alone(acquired, || acquire_biased(hold, request)) {
-            TURNLOCK_OK
-        } else {
-            acquire_slowly(hold, request, acquired)
+        if !acquired.is_null() && !is_of_our_size(acquired) {
+            return acquire_slowly(hold, request, acquired);
         }
+        let Some(fencing_token) = acquire_biased(hold, request) else {
+            return acquire_slowly(hold, request, acquired);
+        };
+        if !acquired.is_null() {
+            tell_alone(acquired, fencing_token);
+        }
+        TURNLOCK_OK
     }
 }
 

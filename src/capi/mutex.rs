@@ -5,7 +5,7 @@ use super::{
     boundary::{invalid, name, options, status},
     death_policy,
     file::{lock_file, turnlock_file},
-    operations::{self, OpaqueLock},
+    operations::{self, Everything, OpaqueLock},
     slow_way,
 };
 use crate::attach::fast_path::UnlockOutcome;
@@ -167,7 +167,7 @@ pub unsafe extern "C" fn turnlock_mutex_lock(
 ) -> i32 {
     // SAFETY: the caller's promise.
     unsafe {
-        if operations::lock_biased(mutex, acquired) {
+        if operations::lock_biased(mutex, Everything, acquired) {
             TURNLOCK_OK
         } else {
             slow_way::lock_slowly(mutex, acquired)
@@ -186,7 +186,7 @@ pub unsafe extern "C" fn turnlock_mutex_try_lock(
 ) -> i32 {
     // SAFETY: the caller's promise.
     unsafe {
-        if operations::lock_biased(mutex, acquired) {
+        if operations::lock_biased(mutex, Everything, acquired) {
             TURNLOCK_OK
         } else {
             slow_way::try_slowly(mutex, acquired)
@@ -207,7 +207,7 @@ pub unsafe extern "C" fn turnlock_mutex_lock_for(
 ) -> i32 {
     // SAFETY: the caller's promise.
     unsafe {
-        if operations::lock_biased(mutex, acquired) {
+        if operations::lock_biased(mutex, Everything, acquired) {
             TURNLOCK_OK
         } else {
             slow_way::lock_for_slowly(mutex, nanoseconds, acquired)

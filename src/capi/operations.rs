@@ -76,35 +76,49 @@ pub unsafe fn close<L: OpaqueLock>(lock: *mut L) -> i32 {
     })
 }
 
-/// Takes the lock as the calling thread if it is biased to it: the fast path, which the functions try first that take a
-/// lock, whatever their limit. Returns whether it was taken; else [`lock`] goes on.
+/// How the fast path of a kind of lock takes it as the calling thread. A method rather than a closure, which would be compiled
+/// as a call.
+pub trait FastEntry<K: LockKind>: Copy {
+    /// Takes the lock, if nothing is in the way. Returns the fencing token.
+    fn enter(self, lock: &Handle<K>) -> Option<u64>;
+}
+
+/// All of a lock that may be biased to its last holder.
+#[derive(Clone, Copy)]
+pub struct Everything;
+
+impl<K: LockKind> FastEntry<K> for Everything {
+    #[inline(always)]
+    fn enter(self, lock: &Handle<K>) -> Option<u64> {
+        lock.lock_biased()
+    }
+}
+
+/// Takes the lock as the calling thread by its fast path, which the functions try first that take a lock, whatever their
+/// limit. Returns whether it was taken; else [`lock`] or [`acquire`] goes on.
 ///
 /// # Safety
 /// As [`lock`].
 #[inline(always)]
-pub unsafe fn lock_biased<L: OpaqueLock>(lock: *const L, acquired: *mut turnlock_acquired) -> bool {
+pub unsafe fn lock_biased<L: OpaqueLock>(
+    lock: *const L,
+    entry: impl FastEntry<L::Kind>,
+    acquired: *mut turnlock_acquired,
+) -> bool {
     // SAFETY: the caller's promise.
     unsafe {
         // Apart, so that nothing is asked about `acquired` afterwards.
         if acquired.is_null() {
-            return peek(lock).is_some_and(|lock| lock.lock_biased().is_some());
+            return matches!(peek(lock), Some(lock) if entry.enter(lock).is_some());
         }
-        told_alone(acquired, || peek(lock)?.lock_biased())
+        if !is_of_our_size(acquired) {
+            return false;
+        }
+        let Some(lock) = peek(lock) else { return false };
+        let Some(fencing_token) = entry.enter(lock) else { return false };
+        tell_alone(acquired, fencing_token);
+        true
     }
-}
-
-/// [`lock_biased`], by `enter`: the fast path of a kind that has a different one.
-///
-/// # Safety
-/// As [`lock`].
-#[inline(always)]
-pub unsafe fn enter_quickly<L: OpaqueLock>(
-    lock: *const L,
-    acquired: *mut turnlock_acquired,
-    enter: impl FnOnce(&Handle<L::Kind>) -> Option<u64>,
-) -> bool {
-    // SAFETY: the caller's promise.
-    unsafe { told_alone(acquired, || enter(peek(lock)?)) }
 }
 
 /// Takes the lock, or a part of it, by `take`.
@@ -127,33 +141,30 @@ pub unsafe fn acquire<L: OpaqueLock>(
     })
 }
 
-/// Takes the lock by `enter`, which returns the fencing token. Of an `acquired` of another size the slow way says what is
-/// wrong with it, or fills in what both know.
+/// Returns whether `acquired` has the size that it has here. Of another one the slow way says what is wrong with it, or fills
+/// in what both know.
 ///
 /// # Safety
-/// `acquired` is NULL, or writable as far as its `size` says.
+/// `acquired` is readable as far as its `size` says.
 #[inline(always)]
-pub unsafe fn told_alone(acquired: *mut turnlock_acquired, enter: impl FnOnce() -> Option<u64>) -> bool {
-    const SIZE: usize = size_of::<turnlock_acquired>();
-    // SAFETY: not NULL, and the caller's promise.
-    if !acquired.is_null() && unsafe { (*acquired).size } != SIZE {
-        return false;
+pub unsafe fn is_of_our_size(acquired: *const turnlock_acquired) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe { (*acquired).size == size_of::<turnlock_acquired>() }
+}
+
+/// Says what came with an acquisition after which no owner-dead notice is due.
+///
+/// # Safety
+/// `acquired` passed [`is_of_our_size`], and is writable.
+#[inline(always)]
+pub unsafe fn tell_alone(acquired: *mut turnlock_acquired, fencing_token: u64) {
+    // SAFETY: the caller's promise. The size stays.
+    unsafe {
+        (*acquired).fencing_token = fencing_token;
+        (*acquired).previous_owner_fencing_token = 0;
+        (*acquired).previous_owner_pid = 0;
+        (*acquired).previous_owner_died = 0;
     }
-    // Called in one place, so that it is inlined.
-    let Some(fencing_token) = enter() else { return false };
-    if !acquired.is_null() {
-        // SAFETY: not NULL, and the caller's promise.
-        unsafe {
-            acquired.write(turnlock_acquired {
-                size: SIZE,
-                fencing_token,
-                previous_owner_fencing_token: 0,
-                previous_owner_pid: 0,
-                previous_owner_died: 0,
-            });
-        }
-    }
-    true
 }
 
 /// Takes the lock as the calling thread, where [`lock_biased`] did not.
@@ -165,7 +176,7 @@ pub unsafe fn told_alone(acquired: *mut turnlock_acquired, enter: impl FnOnce() 
 pub unsafe fn lock<L: OpaqueLock>(lock: *const L, limit: Limit, acquired: *mut turnlock_acquired) -> i32 {
     // Without what `status` costs: for programs that use more files than a thread has caches.
     // SAFETY: the caller's promise.
-    if unsafe { peek(lock).is_some_and(Handle::reload_cache) && lock_biased(lock, acquired) } {
+    if unsafe { peek(lock).is_some_and(Handle::reload_cache) && lock_biased(lock, Everything, acquired) } {
         return TURNLOCK_OK;
     }
     // SAFETY: the caller's promise.

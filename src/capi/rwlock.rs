@@ -5,10 +5,11 @@ use super::{
     boundary::{invalid, name, options, status},
     death_policy,
     file::{lock_file, turnlock_file},
-    operations::{self, OpaqueLock},
+    operations::{self, FastEntry, OpaqueLock},
+    slow_way::{self, Wait},
 };
 use crate::attach::fast_path::UnlockOutcome;
-use crate::kind::RwLockKind;
+use crate::kind::{Handle, RwLockKind};
 use std::{ffi::c_char, mem::offset_of, time::Duration};
 use turnlock_core::acquire::site::Limit;
 use turnlock_core::algorithm::claim::Mode;
@@ -115,16 +116,31 @@ pub unsafe extern "C" fn turnlock_rwlock_close(rwlock: *mut turnlock_rwlock) -> 
     unsafe { operations::close(rwlock) }
 }
 
+/// A rwlock in this mode.
+#[derive(Clone, Copy)]
+struct In(Mode);
+
+impl FastEntry<RwLockKind> for In {
+    #[inline(always)]
+    fn enter(self, lock: &Handle<RwLockKind>) -> Option<u64> {
+        lock.lock_biased_in(self.0)
+    }
+}
+
+/// Takes the lock where the fast path did not. As the functions of [`slow_way`].
+///
 /// # Safety
 /// As `turnlock_rwlock_lock_shared`.
 #[cold]
 #[inline(never)]
-unsafe fn lock_slowly(
+unsafe extern "C" fn lock_slowly(
     rwlock: *const turnlock_rwlock,
     acquired: *mut turnlock_acquired,
     mode: Mode,
-    limit: Limit,
+    wait: Wait,
+    nanoseconds: u64,
 ) -> i32 {
+    let limit = wait.limit(nanoseconds);
     // SAFETY: the caller's promise.
     unsafe { operations::acquire(rwlock, acquired, |lock| lock.lock_in_mode(mode, limit)) }
 }
@@ -136,24 +152,16 @@ unsafe fn lock_in_mode(
     rwlock: *const turnlock_rwlock,
     acquired: *mut turnlock_acquired,
     mode: Mode,
-    limit: impl FnOnce() -> Limit,
+    wait: Wait,
+    nanoseconds: u64,
 ) -> i32 {
     // SAFETY: the caller's promise.
     unsafe {
-        if operations::enter_quickly(rwlock, acquired, |lock| lock.lock_biased_in(mode)) {
+        if operations::lock_biased(rwlock, In(mode), acquired) {
             return TURNLOCK_OK;
         }
-        lock_slowly(rwlock, acquired, mode, limit())
+        lock_slowly(rwlock, acquired, mode, wait, nanoseconds)
     }
-}
-
-/// # Safety
-/// As `turnlock_rwlock_unlock`.
-#[cold]
-#[inline(never)]
-unsafe fn unlock_slowly(rwlock: *const turnlock_rwlock, left: Option<UnlockOutcome>) -> i32 {
-    // SAFETY: the caller's promise.
-    unsafe { operations::unlock(rwlock, left) }
 }
 
 /// Takes the lock shared, beside others that do, waiting for earlier writers as long as it takes. Its fencing token
@@ -170,7 +178,7 @@ pub unsafe extern "C" fn turnlock_rwlock_lock_shared(
     acquired: *mut turnlock_acquired,
 ) -> i32 {
     // SAFETY: the caller's promise.
-    unsafe { lock_in_mode(rwlock, acquired, Mode::Shared, || Limit::Forever) }
+    unsafe { lock_in_mode(rwlock, acquired, Mode::Shared, Wait::Forever, 0) }
 }
 
 /// `turnlock_rwlock_lock_shared` if that needs no waiting, else TURNLOCK_ERROR_WOULD_BLOCK.
@@ -183,7 +191,7 @@ pub unsafe extern "C" fn turnlock_rwlock_try_lock_shared(
     acquired: *mut turnlock_acquired,
 ) -> i32 {
     // SAFETY: the caller's promise.
-    unsafe { lock_in_mode(rwlock, acquired, Mode::Shared, || Limit::Never) }
+    unsafe { lock_in_mode(rwlock, acquired, Mode::Shared, Wait::Never, 0) }
 }
 
 /// `turnlock_rwlock_lock_shared`, waiting at most so many nanoseconds, then TURNLOCK_ERROR_TIMED_OUT and the place in
@@ -198,7 +206,7 @@ pub unsafe extern "C" fn turnlock_rwlock_lock_shared_for(
     acquired: *mut turnlock_acquired,
 ) -> i32 {
     // SAFETY: the caller's promise.
-    unsafe { lock_in_mode(rwlock, acquired, Mode::Shared, || Limit::For(Duration::from_nanos(nanoseconds))) }
+    unsafe { lock_in_mode(rwlock, acquired, Mode::Shared, Wait::AtMost, nanoseconds) }
 }
 
 /// Takes the lock exclusively, waiting for every participant that came before as long as it takes. 0, or
@@ -215,7 +223,7 @@ pub unsafe extern "C" fn turnlock_rwlock_lock_exclusive(
     acquired: *mut turnlock_acquired,
 ) -> i32 {
     // SAFETY: the caller's promise.
-    unsafe { lock_in_mode(rwlock, acquired, Mode::Exclusive, || Limit::Forever) }
+    unsafe { lock_in_mode(rwlock, acquired, Mode::Exclusive, Wait::Forever, 0) }
 }
 
 /// `turnlock_rwlock_lock_exclusive` if that needs no waiting, else TURNLOCK_ERROR_WOULD_BLOCK.
@@ -228,7 +236,7 @@ pub unsafe extern "C" fn turnlock_rwlock_try_lock_exclusive(
     acquired: *mut turnlock_acquired,
 ) -> i32 {
     // SAFETY: the caller's promise.
-    unsafe { lock_in_mode(rwlock, acquired, Mode::Exclusive, || Limit::Never) }
+    unsafe { lock_in_mode(rwlock, acquired, Mode::Exclusive, Wait::Never, 0) }
 }
 
 /// `turnlock_rwlock_lock_exclusive`, waiting at most so many nanoseconds, then TURNLOCK_ERROR_TIMED_OUT and the place
@@ -243,9 +251,7 @@ pub unsafe extern "C" fn turnlock_rwlock_lock_exclusive_for(
     acquired: *mut turnlock_acquired,
 ) -> i32 {
     // SAFETY: the caller's promise.
-    unsafe {
-        lock_in_mode(rwlock, acquired, Mode::Exclusive, || Limit::For(Duration::from_nanos(nanoseconds)))
-    }
+    unsafe { lock_in_mode(rwlock, acquired, Mode::Exclusive, Wait::AtMost, nanoseconds) }
 }
 
 /// Takes the lock upgradable: beside those that have it shared, with the right to make that exclusive
@@ -310,10 +316,12 @@ pub unsafe extern "C" fn turnlock_rwlock_lock_upgradable_for(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn turnlock_rwlock_unlock(rwlock: *const turnlock_rwlock) -> i32 {
     // SAFETY: the caller's promise.
-    let left = unsafe { operations::peek(rwlock) }.and_then(|rwlock| rwlock.unlock_biased(None));
-    match left {
+    let handle = unsafe { operations::peek(rwlock) };
+    match handle.and_then(|rwlock| rwlock.unlock_biased(None)) {
         Some(UnlockOutcome::Done) => TURNLOCK_OK,
         // SAFETY: the caller's promise.
-        left => unsafe { unlock_slowly(rwlock, left) },
+        Some(UnlockOutcome::WasRevoked) => unsafe { slow_way::complete_unlock(rwlock) },
+        // SAFETY: the caller's promise.
+        None => unsafe { slow_way::unlock_slowly(rwlock) },
     }
 }

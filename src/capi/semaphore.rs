@@ -4,12 +4,12 @@ use super::{
     acquired::turnlock_acquired,
     boundary::{invalid, name, options, status},
     file::{lock_file, turnlock_file},
-    operations::{self, OpaqueLock},
+    operations::{self, FastEntry, OpaqueLock},
+    slow_way::{self, Wait},
 };
 use crate::attach::fast_path::UnlockOutcome;
 use crate::kind::{Handle, SemaphoreKind};
 use std::{ffi::c_char, mem::offset_of, time::Duration};
-use turnlock_core::acquire::site::Limit;
 use turnlock_core::error::status::TURNLOCK_OK;
 
 /// A counting semaphore in a lock file: a number of permits, of which each participant takes some for a while, first
@@ -102,6 +102,17 @@ pub unsafe extern "C" fn turnlock_semaphore_close(semaphore: *mut turnlock_semap
     unsafe { operations::close(semaphore) }
 }
 
+/// So many permits of a semaphore.
+#[derive(Clone, Copy)]
+struct Permits(u32);
+
+impl FastEntry<SemaphoreKind> for Permits {
+    #[inline(always)]
+    fn enter(self, lock: &Handle<SemaphoreKind>) -> Option<u64> {
+        lock.permits_by_reservation(self.0)
+    }
+}
+
 /// # Safety
 /// As `turnlock_semaphore_acquire`.
 #[inline(always)]
@@ -109,46 +120,45 @@ unsafe fn acquire(
     semaphore: *const turnlock_semaphore,
     permits: u32,
     acquired: *mut turnlock_acquired,
-    limit: impl FnOnce() -> Limit,
+    wait: Wait,
+    nanoseconds: u64,
 ) -> i32 {
     // SAFETY: the caller's promise.
     unsafe {
-        if operations::enter_quickly(semaphore, acquired, |lock| lock.permits_by_reservation(permits)) {
+        if operations::lock_biased(semaphore, Permits(permits), acquired) {
             return TURNLOCK_OK;
         }
-        acquire_slowly(semaphore, permits, acquired, limit())
+        acquire_slowly(semaphore, permits, acquired, wait, nanoseconds)
     }
 }
 
+/// Takes permits where the fast path did not. As the functions of [`slow_way`].
+///
 /// # Safety
 /// As `turnlock_semaphore_acquire`.
 #[cold]
 #[inline(never)]
-unsafe fn acquire_slowly(
+unsafe extern "C" fn acquire_slowly(
     semaphore: *const turnlock_semaphore,
     permits: u32,
     acquired: *mut turnlock_acquired,
-    limit: Limit,
+    wait: Wait,
+    nanoseconds: u64,
 ) -> i32 {
+    let limit = wait.limit(nanoseconds);
     // SAFETY: the caller's promise.
     unsafe { operations::acquire(semaphore, acquired, |lock| lock.acquire_permits(permits, limit)) }
 }
 
+/// Gives permits back where the fast path did not. As the functions of [`slow_way`].
+///
 /// # Safety
 /// As `turnlock_semaphore_release`.
 #[cold]
 #[inline(never)]
-unsafe fn release_slowly(
-    semaphore: *const turnlock_semaphore,
-    permits: u32,
-    left: Option<UnlockOutcome>,
-) -> i32 {
-    let release = |lock: &Handle<SemaphoreKind>| match left {
-        Some(_) => lock.unlock_slowly(left, None),
-        None => lock.release_permits(permits),
-    };
+unsafe extern "C" fn release_slowly(semaphore: *const turnlock_semaphore, permits: u32) -> i32 {
     // SAFETY: the caller's promise.
-    unsafe { operations::act(semaphore, release) }
+    unsafe { operations::act(semaphore, |lock| lock.release_permits(permits)) }
 }
 
 /// Takes `permits` permits, all at once, waiting for them as long as it takes; no participant that comes later goes
@@ -166,7 +176,7 @@ pub unsafe extern "C" fn turnlock_semaphore_acquire(
     acquired: *mut turnlock_acquired,
 ) -> i32 {
     // SAFETY: the caller's promise.
-    unsafe { acquire(semaphore, permits, acquired, || Limit::Forever) }
+    unsafe { acquire(semaphore, permits, acquired, Wait::Forever, 0) }
 }
 
 /// `turnlock_semaphore_acquire` if that needs no waiting, else TURNLOCK_ERROR_WOULD_BLOCK.
@@ -180,7 +190,7 @@ pub unsafe extern "C" fn turnlock_semaphore_try_acquire(
     acquired: *mut turnlock_acquired,
 ) -> i32 {
     // SAFETY: the caller's promise.
-    unsafe { acquire(semaphore, permits, acquired, || Limit::Never) }
+    unsafe { acquire(semaphore, permits, acquired, Wait::Never, 0) }
 }
 
 /// `turnlock_semaphore_acquire`, waiting at most so many nanoseconds, then TURNLOCK_ERROR_TIMED_OUT and the place in
@@ -196,7 +206,7 @@ pub unsafe extern "C" fn turnlock_semaphore_acquire_for(
     acquired: *mut turnlock_acquired,
 ) -> i32 {
     // SAFETY: the caller's promise.
-    unsafe { acquire(semaphore, permits, acquired, || Limit::For(Duration::from_nanos(nanoseconds))) }
+    unsafe { acquire(semaphore, permits, acquired, Wait::AtMost, nanoseconds) }
 }
 
 /// Gives `permits` of the permits back that the calling thread has, those that it took last first.
@@ -212,11 +222,13 @@ pub unsafe extern "C" fn turnlock_semaphore_release(
     permits: u32,
 ) -> i32 {
     // SAFETY: the caller's promise.
-    let left = unsafe { operations::peek(semaphore) }.and_then(|lock| lock.release_by_reservation(permits));
-    match left {
+    let handle = unsafe { operations::peek(semaphore) };
+    match handle.and_then(|lock| lock.release_by_reservation(permits)) {
         Some(UnlockOutcome::Done) => TURNLOCK_OK,
         // SAFETY: the caller's promise.
-        left => unsafe { release_slowly(semaphore, permits, left) },
+        Some(UnlockOutcome::WasRevoked) => unsafe { slow_way::complete_unlock(semaphore) },
+        // SAFETY: the caller's promise.
+        None => unsafe { release_slowly(semaphore, permits) },
     }
 }
 

@@ -11,6 +11,29 @@ use crate::attach::fast_path::UnlockOutcome;
 use std::time::Duration;
 use turnlock_core::acquire::site::Limit;
 
+/// How long a call waits, as a number that a jump can hand on.
+#[derive(Clone, Copy)]
+#[repr(u32)]
+pub(super) enum Wait {
+    /// As long as it takes.
+    Forever,
+    /// Not at all.
+    Never,
+    /// At most so many nanoseconds.
+    AtMost,
+}
+
+impl Wait {
+    /// Returns it as a limit, of so many nanoseconds if it is one.
+    pub(super) fn limit(self, nanoseconds: u64) -> Limit {
+        match self {
+            Wait::Forever => Limit::Forever,
+            Wait::Never => Limit::Never,
+            Wait::AtMost => Limit::For(Duration::from_nanos(nanoseconds)),
+        }
+    }
+}
+
 /// Takes the lock, however long it takes.
 ///
 /// # Safety

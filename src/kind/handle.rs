@@ -2,7 +2,7 @@
 
 use super::{acquired::Acquired, directory::Found};
 use crate::attach::{
-    attachment::{Attachment, FileKey},
+    attachment::{Attachment, FileKey, LocalOffset},
     fast_path::{self, LockPointer, UnlockOutcome},
     file_handle::FileHandle,
     names::Name,
@@ -92,7 +92,13 @@ impl<K: LockKind> Handle<K> {
         // through this handle: a reservation, or a section as a reader.
         let is_slow = matches!(K::BIAS, BiasUse::Readers | BiasUse::Reservations) && !found.may_be_biased;
         let key = if is_slow { FileKey::OF_NONE } else { FileKey::of_locks_in(&file.open) };
-        let lock = LockPointer { file: key, word: file.open.word.word(), region, at };
+        let lock = LockPointer {
+            file: key,
+            word: file.open.word.word(),
+            region,
+            local: LocalOffset::of(region),
+            at,
+        };
         let config = LockConfig {
             patience: found.patience,
             may_be_biased: K::BIAS != BiasUse::None && found.may_be_biased,

@@ -30,7 +30,7 @@ use super::{
     ring::RingKind,
 };
 use crate::attach::{
-    attachment::{AttachOptions, FileKey},
+    attachment::{AttachOptions, FileKey, LocalOffset},
     fast_path::{self, LockPointer, UnlockOutcome},
     file_handle::FileHandle,
     idle,
@@ -229,7 +229,13 @@ impl Hold {
         }
         let (open, region) = (&self.file.open, self.region.load(Relaxed));
         let at = open.view().region_pointer(region);
-        let lock = LockPointer { file: FileKey::of_locks_in(open), word: open.word.word(), region, at };
+        let lock = LockPointer {
+            file: FileKey::of_locks_in(open),
+            word: open.word.word(),
+            region,
+            local: LocalOffset::of(region),
+            at,
+        };
         // SAFETY: this hold keeps the file open.
         unsafe { fast_path::leave_as(lock, &self.own.attachment, None) }.map(|left| (left, region))
     }

@@ -1,4 +1,4 @@
-//! A few pointers for each thread, read in two instructions, also from a shared library.
+//! A few pointers for each thread, read in one instruction, also from a shared library.
 //!
 //! What `thread_local!` compiles to in a shared library is a call of `__tls_get_addr` for each access: a quarter of a
 //! biased acquisition's time. The *initial-exec* model needs none, and the compiler offers no stable way to ask for it, so
@@ -15,15 +15,12 @@ pub const WORDS: usize = 8;
 
 /// One of the words, the same one for each thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ThreadWord(
-    /// Less than `WORDS`.
-    usize,
-);
+pub struct ThreadWord(words::Place);
 
 impl ThreadWord {
     /// Returns all of them.
     pub fn all() -> impl Iterator<Item = Self> {
-        (0..WORDS).map(Self)
+        (0..WORDS).map(|word| Self(words::place(word)))
     }
 
     /// Returns the calling thread's word: what it was set to, or zeros that are never changed.
@@ -62,27 +59,30 @@ const LINE: usize = 64;
 static USERS: [AtomicUsize; WORDS] = [const { AtomicUsize::new(0) }; WORDS];
 
 /// A word for one user of the process, which has it to itself where there are no more users than words.
-pub struct WordInUse(ThreadWord);
+pub struct WordInUse {
+    word: ThreadWord,
+    users: &'static AtomicUsize,
+}
 
 impl WordInUse {
     /// Returns the one with the fewest users.
     pub fn of_fewest_users() -> Self {
         // Relaxed: a guess. Two at once may choose the same, which costs them time and nothing else.
-        let fewest = ThreadWord::all().min_by_key(|word| USERS[word.0].load(Relaxed));
-        let word = fewest.unwrap_or(ThreadWord(0));
-        USERS[word.0].fetch_add(1, Relaxed);
-        Self(word)
+        let fewest = ThreadWord::all().zip(&USERS).min_by_key(|(_, users)| users.load(Relaxed));
+        let (word, users) = fewest.unwrap_or((ThreadWord(words::place(0)), &USERS[0]));
+        users.fetch_add(1, Relaxed);
+        Self { word, users }
     }
 
     /// Returns which one it is.
     pub fn word(&self) -> ThreadWord {
-        self.0
+        self.word
     }
 }
 
 impl Drop for WordInUse {
     fn drop(&mut self) {
-        USERS[self.0.0].fetch_sub(1, Relaxed);
+        self.users.fetch_sub(1, Relaxed);
     }
 }
 
@@ -128,17 +128,33 @@ mod words {
         words = const WORDS,
     );
 
-    #[inline(always)]
-    pub fn get(word: usize) -> *const () {
-        let value;
-        // SAFETY: loads one of the calling thread's copies of the variables above, which exist as long as the thread:
-        // `word` is less than WORDS.
+    /// How far a word lies from the thread pointer: the same for each thread, as long as this library is loaded.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct Place(isize);
+
+    pub fn place(word: usize) -> Place {
+        assert!(word < WORDS);
+        let first: isize;
+        // SAFETY: loads a constant that the dynamic linker has written.
         unsafe {
             asm!(
                 concat!("mov {0}, qword ptr [rip + \"", name!(), "\"@GOTTPOFF]"),
-                "mov {0}, qword ptr fs:[{0} + 8*{1}]",
+                out(reg) first,
+                options(pure, readonly, nostack, preserves_flags)
+            );
+        }
+        Place(first + 8 * word as isize)
+    }
+
+    #[inline(always)]
+    pub fn get(Place(place): Place) -> *const () {
+        let value;
+        // SAFETY: loads one of the calling thread's copies of the variables above, which exist as long as the thread.
+        unsafe {
+            asm!(
+                "mov {0}, qword ptr fs:[{1}]",
                 out(reg) value,
-                in(reg) word,
+                in(reg) place,
                 options(readonly, nostack, preserves_flags)
             );
         }
@@ -146,14 +162,12 @@ mod words {
     }
 
     #[inline(always)]
-    pub fn set(word: usize, value: *const ()) {
+    pub fn set(Place(place): Place, value: *const ()) {
         // SAFETY: as above; no other thread writes it.
         unsafe {
             asm!(
-                concat!("mov {0}, qword ptr [rip + \"", name!(), "\"@GOTTPOFF]"),
-                "mov qword ptr fs:[{0} + 8*{1}], {2}",
-                out(reg) _,
-                in(reg) word,
+                "mov qword ptr fs:[{0}], {1}",
+                in(reg) place,
                 in(reg) value,
                 options(nostack, preserves_flags)
             );
@@ -198,13 +212,21 @@ mod words {
         static VALUES: [Cell<*const ()>; WORDS] = const { [const { Cell::new(zeros()) }; WORDS] };
     }
 
+    /// Which word it is.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct Place(usize);
+
+    pub fn place(word: usize) -> Place {
+        Place(word)
+    }
+
     #[inline(always)]
-    pub fn get(word: usize) -> *const () {
+    pub fn get(Place(word): Place) -> *const () {
         VALUES.with(|values| values[word].get())
     }
 
     #[inline(always)]
-    pub fn set(word: usize, value: *const ()) {
+    pub fn set(Place(word): Place, value: *const ()) {
         VALUES.with(|values| values[word].set(value));
     }
 

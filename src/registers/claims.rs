@@ -18,7 +18,7 @@ pub trait FileClaims: Copy + 'static {
     /// Returns the claims of the participants of this lock.
     fn over(self, lock: LockView<'_>) -> Self::In<'_>;
     /// Returns how the bias word reads while the lock is biased to its readers.
-    fn readers(self) -> ReadersMark;
+    fn readers(&self) -> &ReadersMark;
     /// Returns which claims conflict.
     fn relation(self) -> Relation;
     /// Returns the claim as the words of a cell have it.
@@ -42,8 +42,8 @@ impl FileClaims for Exclusively {
         Always
     }
 
-    fn readers(self) -> ReadersMark {
-        ReadersMark::new(0)
+    fn readers(&self) -> &ReadersMark {
+        const { &ReadersMark::new(0) }
     }
 
     fn relation(self) -> Relation {
@@ -100,8 +100,8 @@ impl FileClaims for Claimed {
         InCells { cells: lock.cells, relation: self.relation, permits: &lock.words.permits }
     }
 
-    fn readers(self) -> ReadersMark {
-        self.readers
+    fn readers(&self) -> &ReadersMark {
+        &self.readers
     }
 
     fn relation(self) -> Relation {

@@ -204,7 +204,7 @@ pub fn eviction(cell: &Cell) -> Eviction<'_> {
 
 /// Returns a rwlock's bias word.
 #[inline(always)]
-pub fn shared_bias(words: &LockWords, readers: ReadersMark) -> SharedBias<'_> {
+pub fn shared_bias<'a>(words: &'a LockWords, readers: &'a ReadersMark) -> SharedBias<'a> {
     SharedBias(&words.bias, readers)
 }
 

@@ -127,7 +127,11 @@ where
             lock.unpark_standby(me, true);
         }
         // By the new mode no place is retained: it leaves as one that came in by the queue.
-        self.site.local().record(Some(Holding { unbiased: holding.unbiased || less, ..holding }));
+        self.site.local().record(Some(Holding {
+            unbiased: holding.unbiased || less,
+            reserved: holding.reserved && !less,
+            ..holding
+        }));
         if less { Ok(()) } else { Err(Error::NotUpgradable) }
     }
 
@@ -153,7 +157,7 @@ where
         lock.unpark_waiters_of(me);
         lock.unpark_standby(me, true);
         // As in `downgrade`.
-        self.site.local().record(Some(Holding { unbiased: true, ..holding }));
+        self.site.local().record(Some(Holding { unbiased: true, reserved: false, ..holding }));
         Ok(())
     }
 }

@@ -10,10 +10,10 @@
 //! so and keeps off. An unlock writes it once, before `held`: a handler that comes between the two finds that the
 //! section is over, and may take the lock again.
 
-use super::local::{Holding, LocalState};
+use super::local::{Holding, LocalState, TakenBy};
 use crate::algorithm::{
     bias::{Bias, BiasWord, Mark},
-    claim::Claims,
+    claim::{Claims, Reentry},
     light_barrier::LightBarrier,
     ownership::Ownership,
     reservation::Reservation,
@@ -54,13 +54,13 @@ impl UnlockOutcome {
 impl<L: LightBarrier> FastPath<'_, L> {
     /// Takes the lock, if it is biased to this participant, whose mark that is. Returns the fencing token.
     #[inline(always)]
-    pub fn take_as_owner<W: BiasWord>(&self, bias: Bias<'_, W>, mark: Mark) -> Option<u64> {
+    pub fn take_as_owner<W: BiasWord>(&self, bias: Bias<'_, W>, mark: &Mark) -> Option<u64> {
         if !self.local.may_be_biased() {
             return None;
         }
         self.local.begin_biased();
         let token = bias.take_as_owner(self.held, mark, self.light, &self.ownership);
-        self.end_taking(token, || {}, |local| local.record_biased())
+        self.end_taking(token, false, || {}, |local| local.record_biased())
     }
 
     /// Unlocks what [`FastPath::take_as_owner`] took (by the acquisition with this very token, where one is named). `None`: the
@@ -69,7 +69,7 @@ impl<L: LightBarrier> FastPath<'_, L> {
     pub fn leave_as_owner<W: BiasWord>(
         &self,
         bias: Bias<'_, W>,
-        mark: Mark,
+        mark: &Mark,
         token: Option<u64>,
     ) -> Option<UnlockOutcome> {
         self.local.is_held_biased(token).then(|| self.end_as_owner(bias, mark, false))
@@ -77,7 +77,12 @@ impl<L: LightBarrier> FastPath<'_, L> {
 
     /// [`FastPath::leave_as_owner`], where an unlock has begun. `is_shared`: several threads use the participant.
     #[inline(always)]
-    pub fn end_as_owner<W: BiasWord>(&self, bias: Bias<'_, W>, mark: Mark, is_shared: bool) -> UnlockOutcome {
+    pub fn end_as_owner<W: BiasWord>(
+        &self,
+        bias: Bias<'_, W>,
+        mark: &Mark,
+        is_shared: bool,
+    ) -> UnlockOutcome {
         self.end_leaving(is_shared, |local| local.record_biased(), || bias.leave(self.held, mark))
     }
 
@@ -89,14 +94,13 @@ impl<L: LightBarrier> FastPath<'_, L> {
         shared_bias: SharedBias<'_, W>,
         claim: impl FnOnce(),
     ) -> Option<u64> {
-        // A participant that tries under revocation would have to unpark the waiters for it to be outside.
-        if !self.local.may_be_biased() || !shared_bias.is_unrevoked() {
+        if !self.local.may_be_biased() {
             return None;
         }
         self.local.begin_biased();
         claim();
         let token = shared_bias.take_as_reader(self.held, self.light, &self.ownership);
-        self.end_taking(token, || {}, |local| local.record_biased())
+        self.end_taking(token, false, || {}, |local| local.record_biased())
     }
 
     /// Unlocks what [`FastPath::take_as_reader`] took. As [`FastPath::leave_as_owner`].
@@ -106,7 +110,8 @@ impl<L: LightBarrier> FastPath<'_, L> {
         shared_bias: SharedBias<'_, W>,
         token: Option<u64>,
     ) -> Option<UnlockOutcome> {
-        self.local.is_held_biased(token).then(|| self.end_as_reader(shared_bias, false))
+        let is_so = self.local.taken_by(token) == Some(TakenBy::Bias);
+        is_so.then(|| self.end_as_reader(shared_bias, false))
     }
 
     /// [`FastPath::leave_as_reader`], where an unlock has begun. As [`FastPath::end_as_owner`].
@@ -120,7 +125,7 @@ impl<L: LightBarrier> FastPath<'_, L> {
     }
 
     /// Takes what `claim` says by the participant's reservation, if it has one that suits. `me` is its slot among the `claims`;
-    /// `note` writes down what it claims from now on. Returns the fencing token.
+    /// `note` writes down what it claims from now on, where that is not what it claimed before. Returns the fencing token.
     #[inline(always)]
     pub fn reenter<C: Claims>(
         &self,
@@ -135,22 +140,24 @@ impl<L: LightBarrier> FastPath<'_, L> {
         self.local.begin_biased();
         // The look comes after. If a signal handler came before it and gave the reservation up, it has written another claim, unless it
         // has not queued again; and where another participant took it away, it is evicted still.
-        let token = match claims.suits_reservation(me, claim) {
-            true => reservation.reenter(claims, me, claim, self.light, &self.ownership),
-            false => None,
+        let reentry = claims.suits_reservation(me, claim);
+        let token = match reentry {
+            Some(reentry) => reservation.reenter(claims, me, (claim, reentry), self.light, &self.ownership),
+            None => None,
         };
-        self.end_taking(token, note, |local| local.record_reservation())
+        // Else it was noted when the participant was inside by its place, or came in by its number.
+        let note = || {
+            if reentry == Some(Reentry::InOtherMode) {
+                note()
+            }
+        };
+        self.end_taking(token, true, note, |local| local.record_reservation())
     }
 
     /// Unlocks what [`FastPath::reenter`] took. As [`FastPath::leave_as_owner`].
     #[inline(always)]
-    pub fn leave_reserved<C: Claims>(
-        &self,
-        reservation: Reservation<'_>,
-        (claims, me): (C, usize),
-        token: Option<u64>,
-    ) -> Option<UnlockOutcome> {
-        let is_so = self.local.is_held_biased(token) && claims.is_reserved(me);
+    pub fn leave_reserved(&self, reservation: Reservation<'_>, token: Option<u64>) -> Option<UnlockOutcome> {
+        let is_so = self.local.taken_by(token) == Some(TakenBy::Reservation);
         is_so.then(|| self.end_reserved(reservation, false))
     }
 
@@ -164,13 +171,14 @@ impl<L: LightBarrier> FastPath<'_, L> {
     fn end_taking(
         &self,
         token: Option<u64>,
+        reserved: bool,
         note: impl FnOnce(),
         give_up: impl FnOnce(LocalState<'_>),
     ) -> Option<u64> {
         match token {
             Some(token) => {
                 note();
-                self.local.record(Some(Holding { token, unbiased: false }));
+                self.local.record(Some(Holding { token, unbiased: false, reserved }));
                 trace::at(Step::Section);
                 Some(token)
             }

@@ -5,6 +5,8 @@
 //! finds the acquisition under way. A biased unlock on the fast path writes it once, before `held`: a handler that comes
 //! between may take the lock as the bias owner, since the section is over.
 
+#[cfg(doc)]
+use crate::algorithm::ownership::Ownership;
 use crate::error::{Error, Result};
 use crate::sync::{
     AtomicU64,
@@ -26,6 +28,9 @@ const RESERVED: u64 = u64::MAX - 2;
 const CHANGING: u64 = u64::MAX - 3;
 /// It came in by the queue, where its number stands while the lock is held. No token is that large.
 const UNBIASED: u64 = 1 << 63;
+/// It came in by its reservation, so without `UNBIASED`. No token that was taken so is that large
+/// ([`Ownership::has_tokens_for_bias`]).
+const BY_RESERVATION: u64 = 1 << 62;
 
 /// How often a call looks whether another call is done with what both change, which takes some hundred instructions
 /// unless the other waits.
@@ -49,10 +54,21 @@ pub struct Holding {
     pub token: u64,
     /// It came in by the queue (or has a ring's privilege); else by a bias, or by its reservation.
     pub unbiased: bool,
+    /// It came in by its reservation.
+    pub reserved: bool,
+}
+
+/// How the fast path took a lock that is held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TakenBy {
+    /// By a bias.
+    Bias,
+    /// By the participant's reservation.
+    Reservation,
 }
 
 /// A participant's word for one lock: 0, `BIASED`, `RESERVED`, `UNDER_WAY`, `CHANGING`, or the fencing token of the acquisition, or'ed with
-/// `UNBIASED`. Changed by one call at a time.
+/// `UNBIASED` or `BY_RESERVATION`. Changed by one call at a time.
 #[derive(Clone, Copy)]
 pub struct LocalState<'a>(pub &'a AtomicU64);
 
@@ -183,7 +199,9 @@ impl LocalState<'_> {
     /// Records what the participant holds. `None` is recorded last, when nothing of the acquisition is left in the file.
     #[inline(always)]
     pub fn record(self, holding: Option<Holding>) {
-        let word = holding.map_or(0, |holding| holding.token | if holding.unbiased { UNBIASED } else { 0 });
+        let word = holding.map_or(0, |Holding { token, unbiased, reserved }| {
+            token | if unbiased { UNBIASED } else { 0 } | if reserved { BY_RESERVATION } else { 0 }
+        });
         self.0.store(word, Release);
     }
 
@@ -214,14 +232,29 @@ impl LocalState<'_> {
 
     #[inline(always)]
     fn decode(word: u64) -> Option<Holding> {
-        let holding = Holding { token: word & !UNBIASED, unbiased: word & UNBIASED != 0 };
+        let unbiased = word & UNBIASED != 0;
+        let reserved = !unbiased && word & BY_RESERVATION != 0;
+        let token = word & !if unbiased { UNBIASED } else { BY_RESERVATION };
+        let holding = Holding { token, unbiased, reserved };
         (!matches!(word, 0 | BIASED | RESERVED | UNDER_WAY | CHANGING)).then_some(holding)
     }
 
-    /// Returns whether the lock is held by a biased acquisition or by a reservation (with this very token, where one is named).
+    /// Returns whether the lock, one in which no places are reserved, is held by a biased acquisition (with this very token, where
+    /// one is named).
     #[inline(always)]
     pub fn is_held_biased(self, token: Option<u64>) -> bool {
         let word = self.0.load(Relaxed);
         word != 0 && word & UNBIASED == 0 && token.is_none_or(|token| token == word)
+    }
+
+    /// Returns how the fast path took the lock (with this very token, where one is named). `None`: it is not held, or it was taken
+    /// otherwise.
+    #[inline(always)]
+    pub fn taken_by(self, token: Option<u64>) -> Option<TakenBy> {
+        let word = self.0.load(Relaxed);
+        if word == 0 || word & UNBIASED != 0 || token.is_some_and(|token| token != word & !BY_RESERVATION) {
+            return None;
+        }
+        Some(if word & BY_RESERVATION == 0 { TakenBy::Bias } else { TakenBy::Reservation })
     }
 }

@@ -26,7 +26,7 @@ impl QueueHead for Always {
         // A look first: an owner under revocation then does not raise `held` again and again, and the queue head meets it at most
         // once more, by the fast path, which does not look.
         let may_be_owner = idle == Idle::Biased && bias.is_unrevoked(mark);
-        if may_be_owner { attempt.fast_path().take_as_owner(bias, mark) } else { None }
+        if may_be_owner { attempt.fast_path().take_as_owner(bias, &mark) } else { None }
     }
 
     fn forgo<S: Site<Lock: Lock<Claims = Self>>>(attempt: &Attempt<S>, idle: Idle) {
@@ -79,15 +79,16 @@ impl QueueHead for Always {
         let biased = site.wants_bias(in_demand)
             && attempt.config.may_be_biased
             && attempt.health() == Health::Consistent
+            && site.lock().ownership().has_tokens_for_bias()
             && !attempt.is_another_queued_for_good();
         if site.lock().revoking_since() != 0 {
             site.lock().set_revoking_since(0);
         }
         // Since when a biased acquisition lasts is not written down.
         site.lock().set_since(me, if biased { 0 } else { site.now() });
-        if !biased {
-            site.lock().bias().unbias();
-        }
+        // Whether it is biased again below or not: if this participant dies between the two, the word no longer names the former
+        // owner, whom a head that gives up its revocation would let in again without the notice.
+        site.lock().bias().unbias();
         let Some(token) = site.lock().ownership().claim_token(site.lock().held(me)) else {
             attempt.withdraw();
             return Err(site.overwritten(Overwritten::Token));
@@ -102,7 +103,7 @@ impl QueueHead for Always {
             site.lock().unpark_standby(me, true);
         }
         trace::at(Step::Section);
-        Ok(Holding { token, unbiased: !biased })
+        Ok(Holding { token, unbiased: !biased, reserved: false })
     }
 
     #[inline(always)]
@@ -168,7 +169,7 @@ impl QueueHead for Always {
 
     fn leave_retaken<S: Site<Lock: Lock<Claims = Self>>>(attempt: &Attempt<S>) {
         let (site, lock) = (&attempt.site, attempt.site.lock());
-        let left = attempt.fast_path().end_as_owner(lock.bias(), site.mark(), site.is_shared());
+        let left = attempt.fast_path().end_as_owner(lock.bias(), &site.mark(), site.is_shared());
         if left == UnlockOutcome::WasRevoked {
             lock.unpark_waiters_of(site.me());
         }

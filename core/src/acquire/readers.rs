@@ -22,7 +22,9 @@ use crate::trace::{self, Step};
 
 /// Takes the lock as a reader without the queue, if the lock is biased to its readers. Returns the fencing token.
 pub fn retake<S: Site>(attempt: &Attempt<S>) -> Option<u64> {
-    if attempt.hold_class() != HoldClass::Reader {
+    // A look first: a reader that tries under revocation has to unpark the waiters for it to be outside. The fast path does not
+    // look.
+    if attempt.hold_class() != HoldClass::Reader || !attempt.site.lock().shared_bias().is_unrevoked() {
         return None;
     }
     // If a signal handler came between our look at the local state and our first store, it may have claimed something else.
@@ -253,6 +255,7 @@ pub fn settle<S: Site>(attempt: &Attempt<S>, in_demand: bool) -> Result<Holding>
         && attempt.config.may_be_biased
         && !lock.shared_bias().is_unrevoked()
         && attempt.health() == Health::Consistent
+        && lock.ownership().has_tokens_for_bias()
         && site.wants_bias(false)
         && !attempt.is_another_waiting()
     {
@@ -264,7 +267,7 @@ pub fn settle<S: Site>(attempt: &Attempt<S>, in_demand: bool) -> Result<Holding>
     }
     reservation::begin(attempt, token, in_demand);
     trace::at(Step::Section);
-    Ok(Holding { token, unbiased: true })
+    Ok(Holding { token, unbiased: true, reserved: false })
 }
 
 /// Has those enter too that waited behind this one, which has waited and is inside now, and whose claims leave room.

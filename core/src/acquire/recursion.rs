@@ -45,7 +45,7 @@ impl Recursion<'_> {
     /// # Errors
     /// [`Error::RecursionLimit`].
     pub fn again(&self) -> Result<Option<u64>> {
-        let Some(Holding { token, unbiased }) = self.local.holding() else { return Ok(None) };
+        let Some(Holding { token, unbiased, .. }) = self.local.holding() else { return Ok(None) };
         let word = match self.word.load(Relaxed) {
             0 if !unbiased => BIASED,
             word => word,
@@ -55,7 +55,7 @@ impl Recursion<'_> {
         }
         // A handler that comes between takes it once more and unlocks as often.
         self.word.store(word + 1, Relaxed);
-        self.local.record(Some(Holding { token, unbiased: true }));
+        self.local.record(Some(Holding { token, unbiased: true, reserved: false }));
         Ok(Some(token))
     }
 
@@ -93,7 +93,7 @@ mod tests {
     impl Words {
         fn held(unbiased: bool) -> Self {
             let words = Self(Default::default());
-            words.now().local.record(Some(Holding { token: 7, unbiased }));
+            words.now().local.record(Some(Holding { token: 7, unbiased, reserved: false }));
             words
         }
 
@@ -114,7 +114,7 @@ mod tests {
             for _ in 0..3 {
                 assert_eq!(now.leave(Some(7), false).unwrap(), Left::Held);
             }
-            assert_eq!(now.local.holding(), Some(Holding { token: 7, unbiased }));
+            assert_eq!(now.local.holding(), Some(Holding { token: 7, unbiased, reserved: false }));
             assert_eq!(now.leave(None, false).unwrap(), Left::Last { abandoned: false });
         }
     }

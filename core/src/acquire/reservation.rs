@@ -54,6 +54,7 @@ pub fn begin<S: Site>(attempt: &Attempt<S>, token: u64, in_demand: bool) {
     if attempt.config.may_be_biased
         && claims.may_be_reserved(attempt.claim)
         && attempt.health() == Health::Consistent
+        && lock.ownership().has_tokens_for_bias()
         && site.wants_reservation(in_demand)
         // Not over the heads of those that wait.
         && !attempt.is_another_waiting()

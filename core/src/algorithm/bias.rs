@@ -24,7 +24,7 @@
 
 use super::{
     light_barrier::{LightBarrier, before_leaver_looks},
-    ownership::{Health, Ownership},
+    ownership::Ownership,
 };
 use crate::sync::{
     AtomicU64, Ordering,
@@ -115,7 +115,7 @@ impl<W: BiasWord> Bias<'_, W> {
     pub fn take_as_owner(
         &self,
         held: &AtomicU64,
-        mark: Mark,
+        mark: &Mark,
         light: impl LightBarrier,
         ownership: &Ownership,
     ) -> Option<u64> {
@@ -125,11 +125,8 @@ impl<W: BiasWord> Bias<'_, W> {
         // does, they see that we try, and wait for us.
         light.pass();
         // Acquire. Partner: the release store in `cancel_revocation`; for our own `begin` none is needed.
-        if self.0.load(Acquire) == mark.0
-            && ownership.health() == Health::Consistent
-            && let Some(token) = ownership.claim_token(held)
-        {
-            return Some(token);
+        if self.0.load(Acquire) == mark.0 {
+            return Some(ownership.claim_token_unchecked(held));
         }
         // Release, though nothing was done: a queue head that reads this 0 must have our last section too.
         held.store(0, Release);
@@ -139,7 +136,7 @@ impl<W: BiasWord> Bias<'_, W> {
     /// Unlocks as the bias owner. Returns `false` if the bias is being revoked, or was: then the participants parked at
     /// its slot have to be unparked.
     #[inline(always)]
-    pub fn leave(&self, held: &AtomicU64, mark: Mark) -> bool {
+    pub fn leave(&self, held: &AtomicU64, mark: &Mark) -> bool {
         // Release. Partner: the acquire load of `held` by the queue head that waits for it.
         held.store(0, Release);
         trace::at(Step::Leave);

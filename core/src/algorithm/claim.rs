@@ -25,8 +25,10 @@
 //! less. An upgrade is a protocol of its own ([`super::shared_bias`]).
 
 mod extent;
+mod mode;
 
 pub use extent::Extent;
+pub use mode::Mode;
 
 use crate::sync::{
     AtomicU32, AtomicU64,
@@ -79,12 +81,22 @@ pub trait Claims: Copy {
     fn reads_by_reservation(&self, _slot: usize) -> bool {
         false
     }
-    /// Returns whether slot `me` may come in with this claim by its reservation.
-    fn suits_reservation(&self, _me: usize, _claim: Self::Claim) -> bool {
-        false
+    /// Returns how slot `me` would come in with this claim by its reservation, if that suits: unless the capacity has changed
+    /// ([`Claims::has_capacity_changed`]).
+    fn suits_reservation(&self, _me: usize, _claim: Self::Claim) -> Option<Reentry> {
+        None
     }
     /// Writes down how slot `me` is about to come in by its reservation.
-    fn write_reentry(&self, _me: usize, _claim: Self::Claim) {}
+    fn write_reentry(&self, _me: usize, _claim: Self::Claim, _reentry: Reentry) {}
+}
+
+/// How a reservation is entered by again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reentry {
+    /// As its slot's cell says already.
+    AsBefore,
+    /// In another mode: of a rwlock.
+    InOtherMode,
 }
 
 /// What a claim means for its holder.
@@ -136,58 +148,6 @@ impl Claims for Always {
     #[inline(always)]
     fn hold_class(&self, (): ()) -> HoldClass {
         HoldClass::Alone
-    }
-}
-
-/// How a lock is held.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u32)]
-pub enum Mode {
-    /// Beside others that hold it shared, and one that holds it upgradable.
-    Shared = 1,
-    /// Beside others that hold it shared; it may become exclusive in place.
-    Upgradable = 2,
-    /// Beside no other.
-    Exclusive = 3,
-    /// Upgradable, and waiting to be exclusive: later claims wait for it already.
-    Upgrading = 4,
-    /// Beside no other, whichever part of the lock: for its removal.
-    Everything = 5,
-    /// Exclusive, by a reservation: held so, or not at all. Of a semaphore: some permits, likewise.
-    Reserved = 6,
-    /// Shared, by a reservation, which is an exclusive one.
-    ReservedReading = 7,
-}
-
-impl Mode {
-    /// Returns the mode of this number. One that no participant writes is taken for the mode that lets no other in.
-    pub fn of(number: u32) -> Self {
-        match number {
-            1 => Mode::Shared,
-            2 => Mode::Upgradable,
-            3 => Mode::Exclusive,
-            4 => Mode::Upgrading,
-            6 => Mode::Reserved,
-            7 => Mode::ReservedReading,
-            _ => Mode::Everything,
-        }
-    }
-
-    /// Returns in which mode one holds a lock that has this mode in its claim.
-    #[inline]
-    pub fn held(self) -> Self {
-        match self {
-            Mode::Reserved => Mode::Exclusive,
-            Mode::ReservedReading => Mode::Shared,
-            mode => mode,
-        }
-    }
-
-    /// Returns whether two participants can hold the same thing at once, one in each mode.
-    #[inline]
-    pub fn is_compatible_with(self, other: Self) -> bool {
-        use Mode::{Shared, Upgradable};
-        matches!((self, other), (Shared, Shared | Upgradable) | (Upgradable, Shared))
     }
 }
 
@@ -244,7 +204,7 @@ impl ClaimWords<'_> {
     #[inline]
     fn set_mode(&self, mode: Mode, weight: u32) {
         // Release. Partner: the acquire load in `get`: a reader of it has what the slot did before, see above.
-        self.mode_word.store(u64::from(weight) << 32 | mode as u64, Release);
+        self.mode_word.store(mode_word(mode, weight), Release);
     }
 
     #[inline]
@@ -302,6 +262,7 @@ impl<C: ClaimCell> InCells<'_, C> {
     }
 
     /// Returns how many permits there are.
+    #[inline]
     pub fn permits(&self) -> u32 {
         // Acquire. Partner: the release store of the participant that resized it.
         self.permits.load(Acquire)
@@ -368,11 +329,13 @@ impl<C: ClaimCell> Claims for InCells<'_, C> {
         (mine.weight > permits).then_some((mine.weight, permits))
     }
 
+    #[inline(always)]
     fn has_capacity_changed(&self, me: usize) -> bool {
         self.relation == Relation::Permits
             && self.cells[me].claim().first.load(Relaxed) != u64::from(self.permits())
     }
 
+    #[inline(always)]
     fn hold_class(&self, claim: Claim) -> HoldClass {
         match (self.relation, claim.mode) {
             (Relation::Modes, Mode::Shared | Mode::ReservedReading) => HoldClass::Reader,
@@ -414,31 +377,40 @@ impl<C: ClaimCell> Claims for InCells<'_, C> {
     }
 
     #[inline(always)]
-    fn suits_reservation(&self, me: usize, claim: Claim) -> bool {
-        let words = self.cells[me].claim();
-        let (mode, weight) = words.mode();
-        matches!(mode, Mode::Reserved | Mode::ReservedReading)
-            && match self.relation {
-                Relation::Modes => matches!(claim.mode, Mode::Shared | Mode::Exclusive),
-                Relation::Permits => {
-                    claim.mode == Mode::Shared
-                        && claim.weight == weight
-                        && words.first.load(Relaxed) == u64::from(self.permits())
+    fn suits_reservation(&self, me: usize, claim: Claim) -> Option<Reentry> {
+        // Relaxed: the slot's own word.
+        let word = self.cells[me].claim().mode_word.load(Relaxed);
+        match self.relation {
+            Relation::Modes => {
+                let (again, other) = claim.mode.reserved()?;
+                // The likely one by itself, so that it is one comparison.
+                if word as u32 == again as u32 {
+                    return Some(Reentry::AsBefore);
                 }
-                Relation::Always | Relation::Ranges | Relation::Keys => false,
+                (word as u32 == other as u32).then_some(Reentry::InOtherMode)
             }
+            Relation::Permits => {
+                let suits = claim.mode == Mode::Shared && word == mode_word(Mode::Reserved, claim.weight);
+                suits.then_some(Reentry::AsBefore)
+            }
+            Relation::Always | Relation::Ranges | Relation::Keys => None,
+        }
     }
 
     #[inline(always)]
-    fn write_reentry(&self, me: usize, claim: Claim) {
-        let words = self.cells[me].claim();
-        let (mode, weight) = words.mode();
-        let reads = self.relation == Relation::Modes && claim.mode == Mode::Shared;
-        let again = if reads { Mode::ReservedReading } else { Mode::Reserved };
-        if mode != again {
-            words.set_mode(again, weight);
+    fn write_reentry(&self, me: usize, claim: Claim, reentry: Reentry) {
+        if reentry == Reentry::InOtherMode
+            && let Some((again, _)) = claim.mode.reserved()
+        {
+            self.cells[me].claim().set_mode(again, 1);
         }
     }
+}
+
+/// Returns a claim's mode and weight in one word.
+#[inline(always)]
+fn mode_word(mode: Mode, weight: u32) -> u64 {
+    u64::from(weight) << 32 | mode as u64
 }
 
 #[cfg(all(test, not(any(loom, shuttle))))]

@@ -46,7 +46,7 @@ pub struct FileBarrier<'a> {
     /// The file's word.
     pub sole_process: &'a AtomicU64,
     /// How it reads if no other process than the participant's takes part.
-    pub process: u64,
+    pub process: &'a u64,
 }
 
 impl LightBarrier for FileBarrier<'_> {
@@ -55,7 +55,7 @@ impl LightBarrier for FileBarrier<'_> {
         compiler_fence(SeqCst);
         // Relaxed. Partner: the membarrier of the process that joins the file, which comes after what we stored if it
         // comes after this load.
-        if self.sole_process.load(Relaxed) != self.process {
+        if self.sole_process.load(Relaxed) != *self.process {
             mutants::full_fence_unless(Mutant::NoFenceInFencedMode);
         }
     }

@@ -21,6 +21,10 @@ use crate::trace::{self, Step};
 /// A fencing token of this or more is not one that a holder ever had: the sign bit, which costs no constant to look at.
 pub const TOKEN_LIMIT: u64 = 1 << 63;
 
+/// With a larger token than this no bias and no reservation begins: their acquisitions do not look at the range again. A holder
+/// that took one of the 2^61 up to the next bit each nanosecond would need 73 years.
+const MOST_BEFORE_BIAS: u64 = 1 << 61;
+
 /// In `held`: on the way in, if it may. Not a holder: nothing was touched yet.
 pub const TRYING: u64 = u64::MAX;
 
@@ -69,20 +73,35 @@ impl Ownership<'_> {
     /// `None` if the token word holds a value that no acquisition reached; nothing was written then.
     #[inline]
     pub fn claim_token(&self, held: &AtomicU64) -> Option<u64> {
-        // Relaxed: only holders write it, and the algorithm orders one holder after another.
-        let token = self.token.load(Relaxed).wrapping_add(1);
         // 0, or TOKEN_LIMIT and more.
-        if token.cast_signed() <= 0 {
-            return None;
-        }
+        let is_one = self.next_token().cast_signed() > 0;
+        is_one.then(|| self.claim_token_unchecked(held))
+    }
+
+    /// [`Ownership::claim_token`], of a holder that enters by a bias or a reservation, which began when
+    /// [`Ownership::has_tokens_for_bias`] said yes.
+    #[inline(always)]
+    pub fn claim_token_unchecked(&self, held: &AtomicU64) -> u64 {
+        let token = self.next_token();
         self.token.store(token, Relaxed);
         trace::at(Step::Token);
+        Self::write_holder(held, token);
+        token
+    }
+
+    #[inline(always)]
+    fn next_token(&self) -> u64 {
+        // Relaxed: only holders write it, and the algorithm orders one holder after another.
+        self.token.load(Relaxed).wrapping_add(1)
+    }
+
+    #[inline(always)]
+    fn write_holder(held: &AtomicU64, token: u64) {
         // Release. Partner: the acquire load in `forget`. What matters after a death is that this store is there before
         // any store of the section, and the compiler must not move one of those up: the fence below.
         held.store(token, Release);
         compiler_fence(SeqCst);
         trace::at(Step::Held);
-        Some(token)
     }
 
     /// The critical section begins of a holder that got its fencing token by another way than the lock's word, which it
@@ -96,28 +115,31 @@ impl Ownership<'_> {
         }
         self.token.store(token, Relaxed);
         trace::at(Step::Token);
-        // Release, as in `claim_token`.
-        held.store(token, Release);
-        compiler_fence(SeqCst);
-        trace::at(Step::Held);
+        Self::write_holder(held, token);
         Some(token)
     }
 
     /// The section of a reader begins, beside others: writes it down with the fencing token of the last writer.
     ///
     /// `None` if the token word holds a value that no acquisition reached; nothing was written then.
-    #[inline(always)]
+    #[inline]
     pub fn share_token(&self, held: &AtomicU64) -> Option<u64> {
+        let is_one = self.last_token().cast_signed() > 0;
+        is_one.then(|| self.share_token_unchecked(held))
+    }
+
+    /// [`Ownership::share_token`], as [`Ownership::claim_token_unchecked`].
+    #[inline(always)]
+    pub fn share_token_unchecked(&self, held: &AtomicU64) -> u64 {
+        let token = self.last_token();
+        Self::write_holder(held, token);
+        token
+    }
+
+    #[inline(always)]
+    fn last_token(&self) -> u64 {
         // Relaxed: its last writer is before us, by the bakery's order or by the bias word.
-        let token = self.token.load(Relaxed);
-        if token.cast_signed() <= 0 {
-            return None;
-        }
-        // Release, as in `claim_token`.
-        held.store(token, Release);
-        compiler_fence(SeqCst);
-        trace::at(Step::Held);
-        Some(token)
+        self.token.load(Relaxed)
     }
 
     /// The section begins of a holder that has a part of the lock, beside others that hold other parts: takes the next
@@ -126,17 +148,35 @@ impl Ownership<'_> {
     /// `None` if the token word holds a value that no acquisition reached.
     #[inline]
     pub fn claim_token_among(&self, held: &AtomicU64) -> Option<u64> {
-        // A read-modify-write, since others may take one at the same time. Relaxed: nothing else is read by it.
-        let token = self.token.fetch_add(1, Relaxed).wrapping_add(1);
+        let token = self.next_token_among();
         if token.cast_signed() <= 0 {
             return None;
         }
         trace::at(Step::Token);
-        // Release, as in `claim_token`.
-        held.store(token, Release);
-        compiler_fence(SeqCst);
-        trace::at(Step::Held);
+        Self::write_holder(held, token);
         Some(token)
+    }
+
+    /// [`Ownership::claim_token_among`], as [`Ownership::claim_token_unchecked`].
+    #[inline(always)]
+    pub fn claim_token_among_unchecked(&self, held: &AtomicU64) -> u64 {
+        let token = self.next_token_among();
+        trace::at(Step::Token);
+        Self::write_holder(held, token);
+        token
+    }
+
+    #[inline(always)]
+    fn next_token_among(&self) -> u64 {
+        // A read-modify-write, since others may take one at the same time. Relaxed: nothing else is read by it.
+        self.token.fetch_add(1, Relaxed).wrapping_add(1)
+    }
+
+    /// Returns whether more tokens are left than acquisitions by a bias or a reservation can use up.
+    #[inline]
+    pub fn has_tokens_for_bias(&self) -> bool {
+        // Relaxed: the caller is inside.
+        self.token.load(Relaxed) <= MOST_BEFORE_BIAS
     }
 
     /// What the lock's state says.

@@ -40,10 +40,10 @@
 //! - A waiter takes away every place that stands in its way, not only that of the slot at which it parks.
 
 use super::{
-    claim::{Claims, HoldClass},
+    claim::{Claims, HoldClass, Reentry},
     eviction::Eviction,
     light_barrier::{LightBarrier, before_leaver_looks},
-    ownership::{Health, Ownership},
+    ownership::Ownership,
 };
 use crate::sync::{AtomicU64, Ordering::Release};
 use crate::trace::{self, Step};
@@ -58,36 +58,32 @@ pub struct Reservation<'a> {
 }
 
 impl Reservation<'_> {
-    /// Enters by the place with `claim`, which suits it for slot `me` ([`Claims::suits_reservation`]). Returns the
-    /// fencing token; `None`: the place is lost, or the data cannot be trusted; nothing was done.
+    /// Enters by the place with `claim`, which suits it for slot `me`: `reentry` is what [`Claims::suits_reservation`]
+    /// returned. Returns the fencing token; `None`: the place is lost; nothing was done.
     #[inline(always)]
     pub fn reenter<C: Claims>(
         &self,
         claims: C,
         me: usize,
-        claim: C::Claim,
+        (claim, reentry): (C::Claim, Reentry),
         light: impl LightBarrier,
         ownership: &Ownership,
     ) -> Option<u64> {
-        claims.write_reentry(me, claim);
+        claims.write_reentry(me, claim, reentry);
         if !self.eviction.publish_trying(self.held, light) {
             return None;
         }
         trace::at(Step::Enter);
-        // Again, for a semaphore: the partner of our barrier is that of the participant that changed the number of
-        // permits.
-        if claims.suits_reservation(me, claim) && ownership.health() == Health::Consistent {
-            let token = match claims.hold_class(claim) {
-                HoldClass::Alone => ownership.claim_token(self.held),
-                HoldClass::Reader | HoldClass::Upgradable => ownership.share_token(self.held),
-                HoldClass::Granule | HoldClass::Permits => ownership.claim_token_among(self.held),
-            };
-            if token.is_some() {
-                return token;
-            }
+        // After our barrier, whose partner is that of the participant that changed the number of permits.
+        if claims.has_capacity_changed(me) {
+            Eviction::step_back(self.held);
+            return None;
         }
-        Eviction::step_back(self.held);
-        None
+        Some(match claims.hold_class(claim) {
+            HoldClass::Alone => ownership.claim_token_unchecked(self.held),
+            HoldClass::Reader | HoldClass::Upgradable => ownership.share_token_unchecked(self.held),
+            HoldClass::Granule | HoldClass::Permits => ownership.claim_token_among_unchecked(self.held),
+        })
     }
 
     /// Leaves, and keeps the place. Returns `false` if it is lost.

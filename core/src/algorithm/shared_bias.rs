@@ -49,7 +49,7 @@
 use super::{
     bias::BiasWord,
     light_barrier::{LightBarrier, before_leaver_looks},
-    ownership::{Health, Ownership, TRYING},
+    ownership::{Ownership, TRYING},
 };
 use crate::sync::{
     AtomicU64,
@@ -106,7 +106,7 @@ impl ReadersPolicy<'_> {
 
 /// One rwlock's bias.
 #[derive(Debug)]
-pub struct SharedBias<'a, W = AtomicU64>(pub &'a W, pub ReadersMark);
+pub struct SharedBias<'a, W = AtomicU64>(pub &'a W, pub &'a ReadersMark);
 
 impl<W> Clone for SharedBias<'_, W> {
     fn clone(&self) -> Self {
@@ -150,11 +150,8 @@ impl<W: BiasWord> SharedBias<'_, W> {
         light.pass();
         // Acquire. Partner: the release stores of the reader that biased the lock and of the writer that gave its
         // revocation up: what former writers did is before us.
-        if self.0.load(Acquire) == self.1.0
-            && ownership.health() == Health::Consistent
-            && let Some(token) = ownership.share_token(held)
-        {
-            return Some(token);
+        if self.0.load(Acquire) == self.1.0 {
+            return Some(ownership.share_token_unchecked(held));
         }
         // Release, though nothing was done: a participant that reads this 0 must have our last section too.
         held.store(0, Release);

@@ -290,9 +290,8 @@ fn take_by_fast_path(attempt: &Try) -> Option<u64> {
 
 /// Unlocks as the handles of the library do.
 fn unlock(attempt: &Try) {
-    let (lock, me) = (attempt.site.lock(), attempt.site.me());
-    let by_reservation =
-        || attempt.fast_path().leave_reserved(reservation(attempt), (lock.queue().claims, me), None);
+    let lock = attempt.site.lock();
+    let by_reservation = || attempt.fast_path().leave_reserved(reservation(attempt), None);
     let left = match attempt.hold_class() {
         _ if !attempt.config.may_be_biased => None,
         HoldClass::Reader => {

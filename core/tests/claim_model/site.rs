@@ -213,7 +213,7 @@ impl<'a> Lock for At<'a> {
         Bias(&self.bias)
     }
     fn shared_bias(&self) -> SharedBias<'_, WatchedBias<'a>> {
-        SharedBias(&self.bias, READERS)
+        SharedBias(&self.bias, &READERS)
     }
     fn ownership(&self) -> Ownership<'_> {
         Ownership { token: &self.world.token, state: &self.world.state }

@@ -136,7 +136,7 @@ impl<'a> Lock for At<'a> {
     }
 
     fn shared_bias(&self) -> SharedBias<'_, WatchedBias<'a>> {
-        SharedBias(&self.bias, ReadersMark::new(1))
+        SharedBias(&self.bias, const { &ReadersMark::new(1) })
     }
 
     fn ownership(&self) -> Ownership<'_> {

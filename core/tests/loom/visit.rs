@@ -92,7 +92,7 @@ impl Scene {
     fn come(&self, me: usize, visit: Visit) {
         let attempt = self.attempt(me, visit);
         let (bias, mark) = (attempt.site.lock().bias(), attempt.site.mark());
-        let fast = if visit.fast { attempt.fast_path().take_as_owner(bias, mark) } else { None };
+        let fast = if visit.fast { attempt.fast_path().take_as_owner(bias, &mark) } else { None };
         let acquired = match fast {
             Some(token) => Ok(Acquisition { token, owner_dead: false }),
             None if visit.resets => attempt.lock_and_reset(visit.limit),
@@ -117,7 +117,7 @@ impl Scene {
     /// Unlocks, as the handles of `turnlock::Mutex` do.
     fn unlock(&self, visit: Visit, attempt: &Attempt<LoomSite>) {
         let (bias, mark) = (attempt.site.lock().bias(), attempt.site.mark());
-        let fast = if visit.fast { attempt.fast_path().leave_as_owner(bias, mark, None) } else { None };
+        let fast = if visit.fast { attempt.fast_path().leave_as_owner(bias, &mark, None) } else { None };
         match fast {
             Some(UnlockOutcome::Done) => Ok(()),
             Some(UnlockOutcome::WasRevoked) => attempt.complete_unlock(),

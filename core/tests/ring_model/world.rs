@@ -296,7 +296,7 @@ impl<'a> Lock for RingLock<'a> {
         Bias(&Unbiased)
     }
     fn shared_bias(&self) -> SharedBias<'_, Unbiased> {
-        SharedBias(&Unbiased, ReadersMark::new(0))
+        SharedBias(&Unbiased, const { &ReadersMark::new(0) })
     }
     fn ownership(&self) -> Ownership<'_> {
         Ownership { token: &self.world.token, state: &self.world.state }

@@ -262,7 +262,7 @@ impl World {
 /// Takes the lock as the handles of the library do before anything else, unless several threads use the participant.
 fn take_by_fast_path(attempt: &Attempt<Participant>) -> Option<u64> {
     let (site, lock) = (&attempt.site, attempt.site.lock());
-    if site.is_shared() { None } else { attempt.fast_path().take_as_owner(lock.bias(), site.mark()) }
+    if site.is_shared() { None } else { attempt.fast_path().take_as_owner(lock.bias(), &site.mark()) }
 }
 
 /// Unlocks likewise.
@@ -271,7 +271,7 @@ fn leave_by_fast_path(attempt: &Attempt<Participant>, token: Option<u64>) -> Opt
     if site.is_shared() {
         return None;
     }
-    attempt.fast_path().leave_as_owner(lock.bias(), site.mark(), token)
+    attempt.fast_path().leave_as_owner(lock.bias(), &site.mark(), token)
 }
 
 /// One execution of a plan.

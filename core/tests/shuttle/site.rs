@@ -266,7 +266,7 @@ impl<'a> Lock for TheLock<'a> {
         Bias(&self.0.bias)
     }
     fn shared_bias(&self) -> SharedBias<'_, WatchedWord> {
-        SharedBias(&self.0.bias, ReadersMark::new(1))
+        SharedBias(&self.0.bias, const { &ReadersMark::new(1) })
     }
     fn ownership(&self) -> Ownership<'_> {
         Ownership { token: &self.0.token, state: &self.0.state }
