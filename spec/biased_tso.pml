@@ -461,7 +461,12 @@ revoke:    /* membarrier */
 #endif
     od;
 #endif
+#if EVICTIONS + STOPS > 0
+    /* One that was told that it lost its place may have been passed over: it is owed no ORDER. */
+    WAITING_STEP(t = 0; if :: memory[EVICTED(i)] == memory[SEQUENCE(i)] :: else -> revoking = revoking | BIT(i) fi);
+#else
     WAITING_STEP(t = 0; revoking = revoking | BIT(i));
+#endif
 revoke_wait:
     if
     :: atomic { memory[HELD(q)] == 0 -> revoked = q + 1; q = 0; goto won }

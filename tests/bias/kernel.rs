@@ -35,8 +35,9 @@ const NO_MORE: u64 = u64::MAX;
 #[derive(Default)]
 struct Word(AtomicU64);
 
+#[repr(C)]
 #[derive(Default)]
-struct Words {
+pub struct Words {
     busy: [[Word; 8]; BUSY / 8],
     said: Word,
     asked: Word,
@@ -45,9 +46,16 @@ struct Words {
     done: Word,
 }
 
+impl Words {
+    /// Ends [`says_and_looks`].
+    pub fn end(&self) {
+        self.turn.0.store(NO_MORE, Release);
+    }
+}
+
 /// What the one that asks does between its store and its load.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Barrier {
+pub enum Barrier {
     /// Its own full fence.
     Own,
     /// This command of membarrier.
@@ -63,7 +71,7 @@ impl Barrier {
     }
 }
 
-fn membarrier(command: c_int) -> io::Result<()> {
+pub fn membarrier(command: c_int) -> io::Result<()> {
     // SAFETY: takes numbers and touches no memory.
     match unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) } {
         0 => Ok(()),
@@ -83,7 +91,7 @@ pub fn processors() -> Vec<usize> {
     (0..libc::CPU_SETSIZE as usize).filter(|at| unsafe { libc::CPU_ISSET(*at, &set) }).collect()
 }
 
-fn stay_on(processor: usize) {
+pub fn stay_on(processor: usize) {
     // SAFETY: a set with one member; the kernel reads it.
     unsafe {
         let mut set: libc::cpu_set_t = zeroed();
@@ -92,7 +100,8 @@ fn stay_on(processor: usize) {
     }
 }
 
-fn says_and_looks(words: &Words, processor: usize) {
+/// Stores and looks, once for each turn of the one that asks. It takes no memory, so that a forked child may do it.
+pub fn says_and_looks(words: &Words, processor: usize) {
     stay_on(processor);
     for time in 1.. {
         while words.turn.0.load(Acquire) < time {
@@ -111,9 +120,9 @@ fn says_and_looks(words: &Words, processor: usize) {
 
 /// How often both missed the other's store, of how many times.
 #[derive(Default)]
-struct Missed {
-    times: u64,
-    of: u64,
+pub struct Missed {
+    pub times: u64,
+    pub of: u64,
 }
 
 impl Missed {
@@ -122,30 +131,43 @@ impl Missed {
     }
 }
 
-/// At most so many times: as many as there is time for. A thread has ended on the processor of the one that does not ask,
-/// right before that began.
+/// Asks [`says_and_looks`] for at most so many turns: as many as there is time for. `told` hears how long each barrier took, which
+/// costs time between the store and the barrier.
+pub fn ask(words: &Words, barrier: Barrier, times: u64, mut told: Option<&mut Vec<Duration>>) -> Missed {
+    let (began, mut missed) = (Instant::now(), Missed::default());
+    for time in (1..=times).take_while(|_| began.elapsed() < LONGEST) {
+        words.busy.as_flattened().iter().for_each(|word| word.0.store(0, Relaxed));
+        words.said.0.store(0, Relaxed);
+        words.turn.0.store(time, Release);
+        (0..time * 7 % 200).for_each(|_| std::hint::spin_loop());
+        words.asked.0.store(time, Relaxed);
+        match &mut told {
+            Some(told) => {
+                let began = Instant::now();
+                barrier.pass();
+                told.push(began.elapsed());
+            }
+            None => barrier.pass(),
+        }
+        let seen = words.said.0.load(Relaxed);
+        while words.done.0.load(Acquire) < time {
+            std::hint::spin_loop();
+        }
+        missed.times += u64::from(seen != time && words.saw.0.load(Relaxed) != time);
+        missed.of = time;
+    }
+    missed
+}
+
+/// A thread has ended on the processor of the one that does not ask, right before that began.
 fn missed(barrier: Barrier, [here, there]: [usize; 2], times: u64) -> Missed {
-    let (words, began) = (Words::default(), Instant::now());
+    let words = Words::default();
     stay_on(here);
     thread::scope(|threads| {
         threads.spawn(|| stay_on(there)).join().unwrap();
         threads.spawn(|| says_and_looks(&words, there));
-        let mut missed = Missed::default();
-        for time in (1..=times).take_while(|_| began.elapsed() < LONGEST) {
-            words.busy.as_flattened().iter().for_each(|word| word.0.store(0, Relaxed));
-            words.said.0.store(0, Relaxed);
-            words.turn.0.store(time, Release);
-            (0..time * 7 % 200).for_each(|_| std::hint::spin_loop());
-            words.asked.0.store(time, Relaxed);
-            barrier.pass();
-            let seen = words.said.0.load(Relaxed);
-            while words.done.0.load(Acquire) < time {
-                std::hint::spin_loop();
-            }
-            missed.times += u64::from(seen != time && words.saw.0.load(Relaxed) != time);
-            missed.of = time;
-        }
-        words.turn.0.store(NO_MORE, Release);
+        let missed = ask(&words, barrier, times, None);
+        words.end();
         missed
     })
 }

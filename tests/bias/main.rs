@@ -5,6 +5,7 @@ mod death;
 mod kernel;
 mod membarrier;
 mod order;
+mod registered;
 #[cfg(all(feature = "mutants", feature = "trace"))]
 mod steps;
 
@@ -13,6 +14,7 @@ use death::{owns_the_bias, owns_the_bias_and_holds};
 use membarrier::{
     forbids_membarrier, is_refused_after_the_opening, loses_membarrier, opens_before_it_takes_part,
 };
+use registered::registers_and_looks;
 use std::{path::Path, thread, time::Duration};
 use support::{
     NoHang, Place, elsewhere,
@@ -23,7 +25,7 @@ use turnlock::{Error, LockFile, LockFileOptions, Mutex, inspect};
 
 support::watched_for_seconds!(support::watchdog::USUAL);
 
-support::roles! { comes_too, forbids_membarrier, is_refused_after_the_opening, loses_membarrier, opens_before_it_takes_part, owns_the_bias, owns_the_bias_and_holds }
+support::roles! { comes_too, forbids_membarrier, is_refused_after_the_opening, loses_membarrier, opens_before_it_takes_part, owns_the_bias, owns_the_bias_and_holds, registers_and_looks }
 
 /// Enough acquisitions in a row to have the lock biased, whatever was learnt before.
 const MANY: usize = 200;
