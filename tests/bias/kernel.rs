@@ -100,7 +100,7 @@ pub fn stay_on(processor: usize) {
     }
 }
 
-/// Stores and looks, once for each turn of the one that asks. It takes no memory, so that a forked child may do it.
+/// Stores and looks, once for each turn of the one that asks.
 pub fn says_and_looks(words: &Words, processor: usize) {
     stay_on(processor);
     for time in 1.. {
@@ -172,19 +172,25 @@ fn missed(barrier: Barrier, [here, there]: [usize; 2], times: u64) -> Missed {
     })
 }
 
+/// Two processors, if the machine has so many and its kernel the barriers that are used; else it is told what is missing.
+pub fn two_processors() -> Option<[usize; 2]> {
+    let [here, there, ..] = processors()[..] else {
+        println!("with one processor nothing can be shown");
+        return None;
+    };
+    if !turnlock::inspect::has_membarrier() {
+        println!("this kernel has not both barriers, so neither is used");
+        return None;
+    }
+    Some([here, there])
+}
+
 /// The kernel's barriers for the threads of one process and for those of all processes miss no thread. One side's fence
 /// alone misses some: else nothing was shown. What the barrier for registered processes misses is only told: it is not used.
 #[test]
 fn the_kernels_barriers_reach_a_thread_that_comes_after_one_that_ended() {
     let _no_hang = NoHang::for_seconds(200);
-    let [here, there, ..] = processors()[..] else {
-        println!("with one processor nothing can be shown");
-        return;
-    };
-    if !turnlock::inspect::has_membarrier() {
-        println!("this kernel has not both barriers, so neither is used");
-        return;
-    }
+    let Some([here, there]) = two_processors() else { return };
     membarrier(libc::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED).unwrap();
     let has_expedited = membarrier(libc::MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED).is_ok();
     thread::spawn(move || {

@@ -5,7 +5,7 @@
 //! processes (`MEMBARRIER_CMD_GLOBAL_EXPEDITED`) in one of several ways. That barrier is not used by turnlock; what is seen of it
 //! is told. The barrier of all processes, which is used, must miss nothing.
 
-use super::kernel::{Barrier, Missed, Words, ask, membarrier, processors, says_and_looks, stay_on};
+use super::kernel::{Barrier, Missed, Words, ask, membarrier, says_and_looks, stay_on, two_processors};
 use libc::c_int;
 use std::{hint::spin_loop, path::Path, thread, time::Duration};
 use support::{
@@ -88,17 +88,9 @@ fn tell(what: &str, (missed, took): &(Missed, Vec<Duration>)) {
 #[test]
 fn how_long_the_barrier_takes_tells_whether_it_reached_another_process() {
     let _no_hang = NoHang::for_seconds(200);
-    let [here, there, ..] = processors()[..] else {
-        println!("with one processor nothing can be shown");
-        return;
-    };
-    if !turnlock::inspect::has_membarrier() {
-        println!("this kernel has not both barriers, so neither is used");
-        return;
-    }
+    let Some(processors) = two_processors() else { return };
     // By a thread of its own, since it stays on one processor.
     thread::spawn(move || {
-        let processors = [here, there];
         if membarrier(libc::MEMBARRIER_CMD_GLOBAL_EXPEDITED).is_ok() {
             for (way, what) in WAYS {
                 tell(what, &missed(libc::MEMBARRIER_CMD_GLOBAL_EXPEDITED, TIMES, way, processors));

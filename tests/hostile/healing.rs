@@ -126,6 +126,44 @@ fn a_fencing_token_near_the_end_is_an_error_and_leaves_no_participant_in_the_lin
     }
 }
 
+/// The bias owner does not look at the range of the tokens: a lock with few left is not biased.
+#[test]
+fn a_lock_that_is_far_on_in_its_fencing_tokens_is_not_biased() {
+    let _no_hang = NoHang::for_seconds(60);
+    let scene = Scene::set();
+    let is_biased_from = |token: u64| {
+        scene.restore();
+        scene.poke(SHAPE.token(REGION), token);
+        (0..200).for_each(|_| scene.mutex.lock().unwrap().unlock().unwrap());
+        // The bias word comes first in a region, and `held` in a cell.
+        scene.peek(SHAPE.region(REGION)) != 0
+    };
+    assert!(is_biased_from(1));
+    assert!(!is_biased_from((1 << 61) + 1));
+}
+
+/// Nor is it told that the word was overwritten; but what it took goes back, and the next one in the queue is told. (All ones
+/// wrap to 0, which is no holder's token: the unlock is refused then, and the numbers begin anew.)
+#[test]
+fn a_fencing_token_that_is_overwritten_under_a_bias_is_found_out_in_the_queue() {
+    let _no_hang = NoHang::for_seconds(60);
+    let scene = Scene::set();
+    for value in [1 << 62, 3 << 61, (1 << 63) - 1, 1 << 63, 0xdead_beef_dead_beef] {
+        scene.restore();
+        (0..200).for_each(|_| scene.mutex.lock().unwrap().unlock().unwrap());
+        assert_ne!(scene.peek(SHAPE.region(REGION)), 0);
+        scene.poke(SHAPE.token(REGION), value);
+        drop(scene.mutex.lock());
+        assert_eq!(scene.peek(SHAPE.cell(REGION, THREAD)), 0, "{value:#x}");
+        let other = scene.mutex.try_lock_as(&scene.other);
+        let is_far_on = value >= (1 << 63) - 2;
+        assert_eq!(matches!(other, Err(Error::Damaged { .. })), is_far_on, "{value:#x}: {other:?}");
+        drop(other);
+        scene.restore();
+        all_get_in(&scene, &format!("{value:#x}"));
+    }
+}
+
 /// Words: the lock file, and a kind. Takes such a lock, has the header say that no lock was ever named, and waits to be killed.
 pub fn dying(words: &[String]) {
     let (path, kind) = (Path::new(&words[0]), words[1].as_str());

@@ -58,6 +58,15 @@ pub struct Holding {
     pub reserved: bool,
 }
 
+impl Holding {
+    /// Returns whether it is the acquisition with this token, where one is named. But for the bits that say how it came in: a token
+    /// that the fast path took from an overwritten word may have them, and what was taken by it must go back.
+    #[inline]
+    fn has(self, token: Option<u64>) -> bool {
+        token.is_none_or(|token| (token ^ self.token) & !(UNBIASED | BY_RESERVATION) == 0)
+    }
+}
+
 /// How the fast path took a lock that is held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TakenBy {
@@ -164,8 +173,7 @@ impl LocalState<'_> {
                 spin_hint();
                 continue;
             }
-            let holding =
-                Self::decode(word).filter(|holding| token.is_none_or(|token| token == holding.token));
+            let holding = Self::decode(word).filter(|holding| holding.has(token));
             let Some(holding) = holding else { return Err(Self::refusal(word)) };
             if !shared {
                 self.0.store(begun, Relaxed);
@@ -190,7 +198,7 @@ impl LocalState<'_> {
     pub fn check_held(self, token: Option<u64>) -> Result<()> {
         let word = self.0.load(Relaxed);
         match Self::decode(word) {
-            Some(holding) if token.is_none_or(|token| token == holding.token) => Ok(()),
+            Some(holding) if holding.has(token) => Ok(()),
             None if word == CHANGING && token.is_none() => Ok(()),
             _ => Err(Self::refusal(word)),
         }

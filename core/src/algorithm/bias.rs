@@ -12,11 +12,15 @@
 //! queue head   held[me] = TRYING; BARRIER; not skipped? then it has taken the entry step, and goes on
 //!              bias = r, revoked; HEAVY BARRIER; wait until held[r] == 0; now the lock is its own, and it holds it
 //!   unbiased   bias = 0; its number stands in the queue through the critical section
-//!   biased     held[i] = token; bias = i; number[i] = 0, in that order; leaves as the bias owner
+//!   biased     bias = 0; held[i] = token; bias = i; number[i] = 0, in that order; leaves as the bias owner
 //! ```
 //! A queue head that has a waiter queued for good behind it does not take the bias: it would acquire the lock again and
 //! again before the next one is awake. Nor does a queue head that gives up cancel its revocation then: the bias owner
 //! would pass the waiters behind it.
+//!
+//! The bias owner does not look whether the lock is consistent. A bias begins only while it is; and the bias word is 0 before
+//! `held` says that the queue head holds the lock: if it dies before its own bias begins, the word does not name the former
+//! owner, whom a queue head that cancels its revocation would let in without an owner-dead notice.
 //!
 //! BARRIER is the light side and HEAVY BARRIER the other one of [`super::light_barrier`]: no instruction and `membarrier` where
 //! one process alone takes part, full fences on both sides else. The argument is Dekker's: either the queue head sees
