@@ -1,21 +1,21 @@
 /*
  * small_stack.c: how much stack each call needs.
  *
- *     small_stack LOCK-FILE BYTES
+ *     small_stack LOCK-FILE BYTES ALTERNATIVE
  *
  * Each call is made once on a thread with a stack of so many bytes, all of which are painted, below the call, before it:
  * what is not paint any more afterwards was used. Prints a line with all of them: NAME=BYTES. On the last line, a first
- * lock in a signal handler on an alternative stack of 16 KiB, which counts the kernel's signal frame too.
+ * lock in a signal handler on an alternative stack of ALTERNATIVE bytes, and what the kernel asks for its signal frame.
  */
 #include "attack.h"
 
-enum { SLOTS = 16, PAGE = 4096, PAINT = 0xa5, ALTERNATIVE = 16 * 1024 };
+enum { SLOTS = 16, PAGE = 4096, PAINT = 0xa5 };
 
 static const char *path;
 static turnlock_file *file;
 static turnlock_mutex *mutex, *free_one;
 static turnlock_hold *hold;
-static size_t stack_bytes;
+static size_t stack_bytes, alternative_bytes;
 static char *stack;
 
 /* Memory with a page below it that cannot be accessed. */
@@ -206,7 +206,7 @@ static void *signalled(void *unused)
 {
     /* What the kernel saves there depends on the processor: 12 KiB where it has AMX. */
     size_t kernels = (size_t)sysconf(_SC_MINSIGSTKSZ);
-    size_t bytes = ALTERNATIVE + (kernels + PAGE - 1) / PAGE * PAGE;
+    size_t bytes = alternative_bytes + (kernels + PAGE - 1) / PAGE * PAGE;
     char *alternative = guarded(bytes);
     memset(alternative, PAINT, bytes);
     MUST(sigaltstack(&(stack_t){.ss_sp = alternative, .ss_size = bytes}, NULL));
@@ -222,10 +222,11 @@ static void *signalled(void *unused)
 
 int main(int count, char **arguments)
 {
-    if (count != 3)
+    if (count != 4)
         FAIL("wrong arguments");
     path = arguments[1];
     stack_bytes = (size_t)atol(arguments[2]);
+    alternative_bytes = (size_t)atol(arguments[3]);
     stack = guarded(stack_bytes);
     run("create_file", NULL, create_file, NULL);
     run("create_mutexes", NULL, create_mutexes, NULL);
