@@ -72,15 +72,17 @@ fn the_owner_comes_again() {
     for (visit, how) in [(LOCK, "unbiased"), (BIAS, "biased")] {
         let plan = Plan::bias(&[&[BIAS, BIAS], &[visit]]).preemptions(2).long(|plan| plan.preemptions(4));
         hold(&format!("an owner twice, one {how}"), &[plan], 1600);
-        let plan = Plan::bias(&[&[BIAS], &[visit, BIAS]]).preemptions(2).long(|plan| plan.preemptions(4));
-        hold(&format!("an owner, one {how} and again"), &[plan], 1500);
+        let plan = Plan::bias(&[&[BIAS], &[visit, BIAS]]).preemptions(1).long(|plan| plan.preemptions(4));
+        hold(&format!("an owner, one {how} and again"), &[plan], 110);
     }
 }
 
 #[test]
 fn two_come_to_take_it() {
-    for (visit, how) in [(LOCK, "unbiased"), (BIAS, "biased")] {
-        let plan = Plan::bias(&[&[LOCK], &[visit], &[BIAS]]).preemptions(1).long(|plan| plan.preemptions(3));
+    // With both biased twice as many executions, of which most differ from these in what the two left behind.
+    let others = if is_long() { &[(LOCK, "unbiased"), (BIAS, "biased")][..] } else { &[(LOCK, "unbiased")] };
+    for (visit, how) in others {
+        let plan = Plan::bias(&[&[LOCK], &[*visit], &[BIAS]]).preemptions(1).long(|plan| plan.preemptions(3));
         let seen = Plan { sees_queued_for_good: true, ..plan.clone() };
         hold(&format!("an owner, one {how} and another"), &[plan, seen], 25_000);
     }

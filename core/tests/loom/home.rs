@@ -74,7 +74,7 @@ impl Shared {
     }
 
     fn at_home(&self, me: Thread) -> [Option<()>; 2] {
-        let taken = self.calls.begin_at_home(me, Doing::Taking(REGION)).and_then(|_call| self.take());
+        let taken = self.calls.begin_at_home(me, Doing::Taking).and_then(|_call| self.take());
         let plainly = || {
             self.local.store(0, Release);
             true
@@ -99,7 +99,7 @@ struct Tally {
 
 fn execute(tally: &Tally) {
     let calls = Calls::new(true);
-    let [home, other] = [Thread(10), Thread(11)];
+    let [home, other] = [Thread(10), Thread(12)];
     drop(calls.begin_taking(home, REGION).unwrap());
     let shared = Arc::new(Shared {
         calls,

@@ -58,8 +58,8 @@ fn who_comes_back_waits_for_who_came_meanwhile() {
 
 #[test]
 fn three_participants_enter_one_at_a_time() {
-    let plan = Plan::queue(&[&[LOCK], &[LOCK], &[LOCK]]).preemptions(3);
-    both_hold("three participants, one entry each", &[plan], [Some(1), Some(2)], [70_000, 4000]);
+    let plan = Plan::queue(&[&[LOCK], &[LOCK], &[LOCK]]).usual_preemptions(2);
+    both_hold("three participants, one entry each", &[plan], [Some(1), Some(2)], [5000, 4000]);
 }
 
 #[test]
@@ -145,9 +145,12 @@ fn a_death_at_any_step_blocks_nobody_and_is_told_if_it_was_inside() {
 #[test]
 fn of_two_survivors_the_one_who_did_not_act_for_the_dead_may_get_the_notice() {
     for death in DEATHS {
-        let plans = Plan::queue(&[&[LOCK], &[LOCK], &[LOCK.dying(death)]]).preemptions(2).in_each_slot();
+        let plan = Plan::queue(&[&[LOCK], &[LOCK], &[LOCK.dying(death)]]);
+        // With one preemption fewer only that one gets it who acts for the dead.
+        let most = if death.is_inside() || is_long() { 2 } else { 1 };
+        let plans = plan.preemptions(most).in_each_slot();
         let name = format!("a death at {death:?} beside two lockers");
-        let tally = all_hold(&name, &plans, 12_000);
+        let tally = all_hold(&name, &plans, 850);
         assert_eq!(get(&tally.notices_to_reaper) > 0, death.is_inside(), "was there a notice?");
         assert_eq!(get(&tally.notices_to_other) > 0, death.is_inside(), "for the other one too?");
         if is_long() {
@@ -178,9 +181,9 @@ fn who_acts_for_the_dead_outside_of_the_queue_writes_the_notice_before_another_e
 fn who_dies_while_it_acts_for_the_dead_leaves_it_to_the_next_one() {
     for step in [Step::Reap, Step::ReapNotice, Step::ReapCleared] {
         let reaper = LOCK.dying(Death::At(step));
-        let plans =
-            Plan::queue(&[&[LOCK], &[reaper], &[LOCK.dying(Death::Torn)]]).preemptions(2).in_each_slot();
-        let tally = all_hold(&format!("a death at {step:?} of who acts for the dead"), &plans, 12_000);
+        let plan = Plan::queue(&[&[LOCK], &[reaper], &[LOCK.dying(Death::Torn)]]);
+        let plans = plan.usual_preemptions(1).in_each_slot();
+        let tally = all_hold(&format!("a death at {step:?} of who acts for the dead"), &plans, 900);
         let notices = get(&tally.notices_to_reaper) + get(&tally.notices_to_other);
         assert!(notices > 0, "there was no notice");
     }
@@ -195,8 +198,8 @@ fn who_leaves_the_data_torn_closes_the_lock_until_a_reset() {
         get(&tally.turned_away) > 0 && get(&tally.resets) > 0,
         "no participant was turned away, or none reset the lock"
     );
-    let plans = Plan::queue(&[&[LEAVE_TORN], &[torn], &[RESET]]).preemptions(2).in_each_slot();
-    let tally = all_hold("a holder that leaves the data torn, and a reset", &plans, 12_000);
+    let plans = Plan::queue(&[&[LEAVE_TORN], &[torn], &[RESET]]).usual_preemptions(1).in_each_slot();
+    let tally = all_hold("a holder that leaves the data torn, and a reset", &plans, 1400);
     assert!(get(&tally.resets) > 0, "no participant reset the lock");
 }
 
