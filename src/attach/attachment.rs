@@ -1,7 +1,7 @@
 //! The attachment: a participant of this process attached to a slot of a file, and its part in each lock.
 
 use super::{
-    calls::{Call, Calls, ThisThread},
+    calls::{AtHome, Call, Calls, Doing, ThisThread},
     message_service::{Membership, MessageService},
     open_file::OpenFile,
 };
@@ -44,7 +44,7 @@ pub struct Attachment {
     process: u64,
     detached: AtomicBool,
     /// The threads that are in a call on it, for participants that threads share.
-    pub(super) calls: Calls,
+    calls: Calls,
     /// Its part in locks by messages.
     message_service: MessageService,
     liveness_lock: ForkGuarded<Option<LivenessLock>>,
@@ -346,6 +346,12 @@ impl Attachment {
     /// Returns whether it holds any lock.
     pub fn holds_any(&self) -> bool {
         (0..self.local.len() / 2).any(|region| self.local(region).is_held())
+    }
+
+    /// Begins what the fast path does, if the calling thread is the home thread. See [`Calls::begin_at_home`].
+    #[inline(always)]
+    pub fn begin_at_home(&self, doing: Doing) -> Option<AtHome<'_>> {
+        self.calls.begin_at_home(ThisThread, doing)
     }
 
     /// Begins to take the lock of `region`: one thread at a time, for participants that threads share. Errors as

@@ -5,7 +5,7 @@
 
 use super::{
     attachment::{Attachment, Cached, FileKey, LocalOffset},
-    calls::{Doing, ThisThread},
+    calls::AtHome,
     thread,
 };
 use crate::layout::{Cell, LockWords, RegionPointer};
@@ -96,19 +96,31 @@ impl<'a> At<'a> {
         self.path().take_as_reader(registers::shared_bias(self.words, readers), || {})
     }
 
-    #[inline(always)]
-    fn leave_as_reader(&self, readers: &ReadersMark, token: Option<u64>) -> Option<UnlockOutcome> {
-        self.path().leave_as_reader(registers::shared_bias(self.words, readers), token)
-    }
-
     /// One look at the local state says how the lock is held.
     #[inline(always)]
     fn leave_in_mode(&self, readers: &ReadersMark, token: Option<u64>) -> Option<UnlockOutcome> {
         let path = self.path();
         Some(match path.local.taken_by(token)? {
             TakenBy::Bias => path.end_as_reader(registers::shared_bias(self.words, readers), false),
-            TakenBy::Reservation => path.end_reserved(self.reservation(), false),
+            TakenBy::Reservation => path.end_reserved(self.reservation()),
         })
+    }
+
+    #[inline(always)]
+    fn take_in_mode(&self, readers: &ReadersMark, mode: Mode) -> Option<u64> {
+        // A method each time, and no closure that both call: that would be a call.
+        match mode {
+            Mode::Shared => match self.take_as_reader(readers) {
+                Some(token) => Some(token),
+                None => self.reenter(Relation::Modes, Claim::whole(mode)),
+            },
+            _ => self.reenter(Relation::Modes, Claim::whole(mode)),
+        }
+    }
+
+    #[inline(always)]
+    fn take_permits(&self, weight: u32) -> Option<u64> {
+        self.reenter(Relation::Permits, Claim { weight, ..Claim::whole(Mode::Shared) })
     }
 
     #[inline(always)]
@@ -144,14 +156,13 @@ pub unsafe fn take(lock: LockPointer) -> Option<u64> {
     unsafe { At::of_thread(lock)? }.take_as_owner()
 }
 
-/// Takes the lock as `attachment`, one that threads share, if it is biased to it and the calling thread is its home thread.
+/// Takes the lock as `attachment`, one that threads share, if it is biased to it. The calling thread is in a call at home on it.
 /// Returns the fencing token.
 ///
 /// # Safety
 /// As [`take`].
 #[inline(always)]
-pub unsafe fn take_as(lock: LockPointer, attachment: &Attachment) -> Option<u64> {
-    let _call = attachment.calls.begin_at_home(ThisThread, Doing::Taking(lock.region))?;
+pub unsafe fn take_as(lock: LockPointer, attachment: &Attachment, _: &AtHome) -> Option<u64> {
     // SAFETY: the caller's promise.
     unsafe { At::of(lock, attachment)? }.take_as_owner()
 }
@@ -175,9 +186,9 @@ pub unsafe fn leave(lock: LockPointer, token: Option<u64>) -> Option<UnlockOutco
 pub unsafe fn leave_as(
     lock: LockPointer,
     attachment: &Attachment,
+    _: &AtHome,
     token: Option<u64>,
 ) -> Option<UnlockOutcome> {
-    let _call = attachment.calls.begin_at_home(ThisThread, Doing::Leaving(lock.region))?;
     // SAFETY: the caller's promise.
     unsafe { At::of(lock, attachment)? }.leave_as_owner(token)
 }
@@ -190,30 +201,23 @@ pub unsafe fn leave_as(
 #[inline(always)]
 pub unsafe fn take_in_mode(lock: LockPointer, readers: &ReadersMark, mode: Mode) -> Option<u64> {
     // SAFETY: the caller's promise.
-    let at = unsafe { At::of_thread(lock)? };
-    // A method each time, and no closure that both call: that would be a call.
-    match mode {
-        Mode::Shared => match at.take_as_reader(readers) {
-            Some(token) => Some(token),
-            None => at.reenter(Relation::Modes, Claim::whole(mode)),
-        },
-        _ => at.reenter(Relation::Modes, Claim::whole(mode)),
-    }
+    unsafe { At::of_thread(lock)? }.take_in_mode(readers, mode)
 }
 
-/// Takes a rwlock as a biased reader, as `attachment`, like [`take_as`]. Returns the fencing token of the last writer.
+/// [`take_in_mode`], as `attachment`, like [`take_as`].
 ///
 /// # Safety
 /// As [`take`].
 #[inline(always)]
-pub unsafe fn take_shared_as(
+pub unsafe fn take_in_mode_as(
     lock: LockPointer,
     attachment: &Attachment,
+    _: &AtHome,
     readers: &ReadersMark,
+    mode: Mode,
 ) -> Option<u64> {
-    let _call = attachment.calls.begin_at_home(ThisThread, Doing::Taking(lock.region))?;
     // SAFETY: the caller's promise.
-    unsafe { At::of(lock, attachment)? }.take_as_reader(readers)
+    unsafe { At::of(lock, attachment)? }.take_in_mode(readers, mode)
 }
 
 /// Unlocks a rwlock, if the calling thread has it by its reservation or as a biased reader. As [`leave`].
@@ -230,20 +234,20 @@ pub unsafe fn leave_in_mode(
     unsafe { At::of_thread(lock)? }.leave_in_mode(readers, token)
 }
 
-/// Unlocks a rwlock of a biased reader, as `attachment`, like [`take_as`]. As [`leave`].
+/// [`leave_in_mode`], as `attachment`, like [`take_as`].
 ///
 /// # Safety
 /// As [`take`].
 #[inline(always)]
-pub unsafe fn leave_shared_as(
+pub unsafe fn leave_in_mode_as(
     lock: LockPointer,
     attachment: &Attachment,
+    _: &AtHome,
     readers: &ReadersMark,
     token: Option<u64>,
 ) -> Option<UnlockOutcome> {
-    let _call = attachment.calls.begin_at_home(ThisThread, Doing::Leaving(lock.region))?;
     // SAFETY: the caller's promise.
-    unsafe { At::of(lock, attachment)? }.leave_as_reader(readers, token)
+    unsafe { At::of(lock, attachment)? }.leave_in_mode(readers, token)
 }
 
 /// Takes so many permits of a semaphore, if the calling thread has just so many reserved. Returns the fencing token.
@@ -253,7 +257,22 @@ pub unsafe fn leave_shared_as(
 #[inline(always)]
 pub unsafe fn take_permits(lock: LockPointer, weight: u32) -> Option<u64> {
     // SAFETY: the caller's promise.
-    unsafe { At::of_thread(lock)? }.reenter(Relation::Permits, Claim { weight, ..Claim::whole(Mode::Shared) })
+    unsafe { At::of_thread(lock)? }.take_permits(weight)
+}
+
+/// [`take_permits`], as `attachment`, like [`take_as`].
+///
+/// # Safety
+/// As [`take`].
+#[inline(always)]
+pub unsafe fn take_permits_as(
+    lock: LockPointer,
+    attachment: &Attachment,
+    _: &AtHome,
+    weight: u32,
+) -> Option<u64> {
+    // SAFETY: the caller's promise.
+    unsafe { At::of(lock, attachment)? }.take_permits(weight)
 }
 
 /// Gives so many permits of a semaphore back (those of the acquisition with this very token, where one is named), if the calling
@@ -265,6 +284,21 @@ pub unsafe fn take_permits(lock: LockPointer, weight: u32) -> Option<u64> {
 pub unsafe fn leave_permits(lock: LockPointer, token: Option<u64>) -> Option<UnlockOutcome> {
     // SAFETY: the caller's promise.
     unsafe { At::of_thread(lock)? }.leave_reserved(token)
+}
+
+/// [`leave_permits`], as `attachment`, like [`take_as`].
+///
+/// # Safety
+/// As [`take`].
+#[inline(always)]
+pub unsafe fn leave_permits_as(
+    lock: LockPointer,
+    attachment: &Attachment,
+    _: &AtHome,
+    token: Option<u64>,
+) -> Option<UnlockOutcome> {
+    // SAFETY: the caller's promise.
+    unsafe { At::of(lock, attachment)? }.leave_reserved(token)
 }
 
 /// [`leave_permits`], if the thread has just so many permits, all by its own slot.

@@ -144,8 +144,7 @@ impl<'a, F: FileClaims> Host for FileSite<'a, F> {
     }
 
     fn wants_reservation(&self, in_demand: bool) -> bool {
-        // A thread's own, so that the fast path finds it.
-        self.attachment.of_thread && self.lock.bias_policy().should_bias(self.attachment.slot, in_demand)
+        self.lock.bias_policy().should_bias(self.attachment.slot, in_demand)
     }
 
     fn bias_begins(&self, token: u64) {

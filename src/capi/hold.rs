@@ -5,14 +5,18 @@ use super::{
     boundary::{invalid, options, status, status_in_handler, text},
     file::{lock_file, turnlock_file},
     handle::{Marked, OpaqueHandle},
-    lock::any,
+    info::TURNLOCK_MODE_SHARED,
+    lock::{any, turnlock_lock},
     mutex::turnlock_mutex,
-    operations::{Opened, is_of_our_size, tell_alone},
+    operations::{OpaqueLock, Opened, is_of_our_size, tell_alone},
     request::turnlock_request,
+    rwlock::turnlock_rwlock,
+    semaphore::turnlock_semaphore,
 };
 use crate::attach::{attachment::AttachOptions, fast_path::UnlockOutcome};
-use crate::kind::{AnyHandleRef, Hold, of_any};
+use crate::kind::{AnyHandleRef, Handle, Hold, of_any};
 use std::{ffi::c_char, mem::offset_of};
+use turnlock_core::algorithm::claim::Mode;
 use turnlock_core::error::{Result, status::TURNLOCK_OK};
 
 /// A hold: what an acquisition belongs to that is not the calling thread's. Any thread may acquire by it, release it, ask for its
@@ -204,42 +208,119 @@ pub unsafe extern "C" fn turnlock_hold_acquire(
     request: *const turnlock_request,
     acquired: *mut turnlock_acquired,
 ) -> i32 {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller's promise. Each branch ends in a jump, so that none needs more of a frame than its own.
     unsafe {
-        if !acquired.is_null() && !is_of_our_size(acquired) {
-            return acquire_slowly(hold, request, acquired);
-        }
-        let Some(fencing_token) = acquire_biased(hold, request) else {
+        let Some((own, wanted)) = peek_both(hold, request, acquired) else {
             return acquire_slowly(hold, request, acquired);
         };
-        if !acquired.is_null() {
-            tell_alone(acquired, fencing_token);
+        if let Some((serial, mutex)) = peek_lock::<turnlock_mutex>(wanted.lock) {
+            if wanted.is_exclusive() {
+                return end(own.lock_again(serial, mutex), hold, request, acquired);
+            }
+        } else if peek_lock::<turnlock_rwlock>(wanted.lock).is_some() {
+            if wanted.is_exclusive() {
+                return acquire_in::<{ Mode::Exclusive as u32 }>(hold, request, acquired);
+            } else if wanted.mode == TURNLOCK_MODE_SHARED && wanted.permits == 0 {
+                return acquire_in::<{ Mode::Shared as u32 }>(hold, request, acquired);
+            }
+        } else if peek_lock::<turnlock_semaphore>(wanted.lock).is_some() && wanted.mode == 0 {
+            return acquire_permits(hold, request, acquired);
         }
-        TURNLOCK_OK
+        acquire_slowly(hold, request, acquired)
     }
 }
 
-/// Takes a mutex that is biased to the hold, on its home thread.
+/// Takes a reader/writer lock in the mode of this number.
+///
+/// # Safety
+/// As [`turnlock_hold_acquire`], and [`peek_both`] returned something; the lock is an open one of this kind.
+#[inline(never)]
+unsafe extern "C" fn acquire_in<const MODE: u32>(
+    hold: *const turnlock_hold,
+    request: *const turnlock_request,
+    acquired: *mut turnlock_acquired,
+) -> i32 {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let (own, rwlock) =
+            (peek(hold).unwrap_unchecked(), (*request).lock.cast::<Opened<turnlock_rwlock>>());
+        let (serial, behind) = (OpaqueHandle::serial(rwlock), OpaqueHandle::peek(rwlock).unwrap_unchecked());
+        let mode = if MODE == Mode::Exclusive as u32 { Mode::Exclusive } else { Mode::Shared };
+        end(own.lock_again_in(serial, behind, mode), hold, request, acquired)
+    }
+}
+
+/// Takes permits.
+///
+/// # Safety
+/// As [`acquire_in`], of a semaphore.
+#[inline(never)]
+unsafe extern "C" fn acquire_permits(
+    hold: *const turnlock_hold,
+    request: *const turnlock_request,
+    acquired: *mut turnlock_acquired,
+) -> i32 {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let own = peek(hold).unwrap_unchecked();
+        let semaphore = (*request).lock.cast::<Opened<turnlock_semaphore>>();
+        let (serial, behind) =
+            (OpaqueHandle::serial(semaphore), OpaqueHandle::peek(semaphore).unwrap_unchecked());
+        let permits = (*request).permits.max(1);
+        end(own.take_permits_again(serial, behind, permits), hold, request, acquired)
+    }
+}
+
+/// Returns the hold and the request, if the hold is open and a fast path may serve the request.
 ///
 /// # Safety
 /// As [`turnlock_hold_acquire`].
 #[inline(always)]
-unsafe fn acquire_biased(hold: *const turnlock_hold, request: *const turnlock_request) -> Option<u64> {
-    // SAFETY: not NULL, then the caller's promise: `size` comes first.
-    if request.is_null() || unsafe { request.cast::<usize>().read() } != size_of::<turnlock_request>() {
-        return None;
+unsafe fn peek_both<'a>(
+    hold: *const turnlock_hold,
+    request: *const turnlock_request,
+    acquired: *mut turnlock_acquired,
+) -> Option<(&'a Hold, &'a turnlock_request)> {
+    // SAFETY: the caller's promise; `size` comes first in a request.
+    unsafe {
+        let is_ours = !request.is_null() && request.cast::<usize>().read() == size_of::<turnlock_request>();
+        if !is_ours || !acquired.is_null() && !is_of_our_size(acquired) {
+            return None;
+        }
+        Some((peek(hold)?, &*request)).filter(|(_, wanted)| wanted.is_plain())
     }
-    // SAFETY: the caller's promise: as much is readable as its size says.
-    let request = unsafe { &*request };
-    if !request.is_plain() {
-        return None;
-    }
-    let mutex = request.lock.cast::<Opened<turnlock_mutex>>();
+}
+
+/// Returns the lock behind a handle, and the handle's number, if it is open and one of this kind.
+///
+/// # Safety
+/// As [`peek`].
+#[inline(always)]
+unsafe fn peek_lock<'a, L: OpaqueLock>(lock: *const turnlock_lock) -> Option<(u64, &'a Handle<L::Kind>)> {
+    let lock = lock.cast::<Opened<L>>();
+    // SAFETY: the caller's promise; an open handle has a number.
+    unsafe { OpaqueHandle::peek(lock).map(|behind| (OpaqueHandle::serial(lock), behind)) }
+}
+
+/// Says what the fast path took; `None`: nothing, and the slow way goes on.
+///
+/// # Safety
+/// As [`turnlock_hold_acquire`], and [`peek_both`] returned something.
+#[inline(always)]
+unsafe fn end(
+    fencing_token: Option<u64>,
+    hold: *const turnlock_hold,
+    request: *const turnlock_request,
+    acquired: *mut turnlock_acquired,
+) -> i32 {
     // SAFETY: the caller's promise.
     unsafe {
-        let (hold, mutex_behind) = (peek(hold)?, OpaqueHandle::peek(mutex)?);
-        hold.lock_biased(OpaqueHandle::serial(mutex), mutex_behind)
+        let Some(fencing_token) = fencing_token else { return acquire_slowly(hold, request, acquired) };
+        if !acquired.is_null() {
+            tell_alone(acquired, fencing_token);
+        }
     }
+    TURNLOCK_OK
 }
 
 /// # Safety
@@ -281,7 +362,7 @@ unsafe extern "C" fn acquire_slowly(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn turnlock_hold_release(hold: *const turnlock_hold) -> i32 {
     // SAFETY: the caller's promise.
-    match unsafe { peek(hold) }.and_then(Hold::release_biased) {
+    match unsafe { peek(hold) }.and_then(Hold::release_by_fast_path) {
         Some((UnlockOutcome::Done, _)) => TURNLOCK_OK,
         // SAFETY: the caller's promise.
         Some((UnlockOutcome::WasRevoked, region)) => unsafe { complete_release(hold, region) },

@@ -99,12 +99,18 @@ impl turnlock_request {
         Ok(request)
     }
 
-    /// Returns whether it wants all of a lock exclusively, however long that takes.
+    /// Returns whether a fast path may take what it wants, however long that takes: it has nothing that the slow way looks at.
     #[inline(always)]
     pub(super) fn is_plain(&self) -> bool {
-        (self.mode | self.flags | self.permits) == 0
-            && (self.range_count | self.key_count) == 0
-            && self.wait <= TURNLOCK_WAIT_UNTIL
+        // One of the waits that there are, the numbers from 0 to 3.
+        let wait = self.wait & !TURNLOCK_WAIT_UNTIL;
+        (self.range_count | self.key_count | (self.flags | wait) as usize) == 0
+    }
+
+    /// Returns whether it wants the lock exclusively, and no permits.
+    #[inline(always)]
+    pub(super) fn is_exclusive(&self) -> bool {
+        (self.mode | self.permits) == TURNLOCK_MODE_EXCLUSIVE
     }
 
     /// Returns how long to wait.

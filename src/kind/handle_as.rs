@@ -7,6 +7,7 @@ use super::{
 };
 use crate::attach::{
     attachment::Attachment,
+    calls::{AtHome, Doing},
     fast_path::{self, UnlockOutcome},
     site::FileSite,
 };
@@ -16,13 +17,6 @@ use turnlock_core::acquire::{attempt::Attempt, site::Limit};
 use turnlock_core::error::{Error, Result};
 
 impl<K: LockKind> Handle<K> {
-    /// Does what [`Handle::lock_biased_in`] does, shared, as `participant`, if the calling thread is its home thread.
-    #[inline(always)]
-    pub fn lock_biased_shared_as(&self, participant: &Participant) -> Option<u64> {
-        // SAFETY: this handle keeps the file open.
-        unsafe { fast_path::take_shared_as(self.lock, &participant.attachment, self.claims.readers()) }
-    }
-
     /// Does what [`Handle::acquire`] does, as `participant`.
     pub fn acquire_as(&self, participant: &Participant, claim: ClaimOf<K>, limit: Limit) -> Result<Acquired> {
         let attachment = self.attachment_of(participant)?;
@@ -42,11 +36,18 @@ impl<K: LockKind> Handle<K> {
     /// Does what [`Handle::lock_biased`] does, as `participant`, if the calling thread is its home thread.
     #[inline(always)]
     pub fn lock_biased_as(&self, participant: &Participant) -> Option<u64> {
+        let attachment = &participant.attachment;
+        self.take_at_home(attachment, &attachment.begin_at_home(Doing::Taking)?)
+    }
+
+    /// Does what [`Handle::lock_biased`] does, as a participant on which the calling thread is in a call at home.
+    #[inline(always)]
+    pub(super) fn take_at_home(&self, attachment: &Attachment, call: &AtHome) -> Option<u64> {
         if K::BIAS != BiasUse::Owner {
             return None;
         }
         // SAFETY: this handle keeps the file open.
-        unsafe { fast_path::take_as(self.lock, &participant.attachment) }
+        unsafe { fast_path::take_as(self.lock, attachment, call) }
     }
 
     /// Takes the lock where [`Handle::lock_biased_as`] did not.
@@ -68,14 +69,19 @@ impl<K: LockKind> Handle<K> {
     /// Does what [`Handle::unlock_biased`] does, as `participant`, if the calling thread is its home thread.
     #[inline(always)]
     pub fn unlock_biased_as(&self, participant: &Participant, token: Option<u64>) -> Option<UnlockOutcome> {
+        let (lock, attachment) = (self.lock, &participant.attachment);
+        let at_home = || attachment.begin_at_home(Doing::Leaving(lock.region));
         match K::BIAS {
-            // Only threads have reservations.
-            BiasUse::None | BiasUse::Reservations => None,
+            BiasUse::None => None,
             // SAFETY: this handle keeps the file open.
-            BiasUse::Owner => unsafe { fast_path::leave_as(self.lock, &participant.attachment, token) },
+            BiasUse::Owner => unsafe { fast_path::leave_as(lock, attachment, &at_home()?, token) },
+            // SAFETY: likewise.
+            BiasUse::Reservations => unsafe {
+                fast_path::leave_permits_as(lock, attachment, &at_home()?, token)
+            },
             // SAFETY: likewise.
             BiasUse::Readers => unsafe {
-                fast_path::leave_shared_as(self.lock, &participant.attachment, self.claims.readers(), token)
+                fast_path::leave_in_mode_as(lock, attachment, &at_home()?, self.claims.readers(), token)
             },
         }
     }

@@ -2,18 +2,8 @@
 //!
 //! It has a participant for each part that it takes at once, one as a rule. They come from the pool of idle participants that an
 //! open file keeps, and go back to it, unless the hold's options ask for something that those do not have.
-//!
-//! **The writer of each word.** The lock that the hold took last is remembered ([`Taken`]): by its owned handle, for
-//! the slow paths, and by two words, for the fast path, on which a mutex that was taken before is taken again and
-//! released. `busy` belongs to one slow call at a time, which alone looks at the handle. The words are written by a
-//! slow acquisition, after it has begun a call on the participant and has seen that nothing is held:
-//!
-//! - The home thread on the fast path reads the words before it enters. If its entry comes first, the slow acquisition finds the
-//!   lock held, and changes nothing. If the slow acquisition comes first, the home thread has lost its rights, and its entry fails.
-//! - A signal handler of the home thread comes between the look at the words and the entry, takes another lock and releases it: the
-//!   home thread keeps its rights, and enters. So the words are looked at once more: once the lock is held, no other
-//!   call changes them.
 
+mod again;
 mod held;
 mod several;
 #[cfg(test)]
@@ -24,29 +14,23 @@ use super::{
     any_handle::{AnyHandle, AnyHandleRef, of_any},
     file::LockFile,
     handle::Handle,
-    mutex::MutexKind,
     part::Part,
     participant::Participant,
     ring::RingKind,
 };
 use crate::attach::{
-    attachment::{AttachOptions, FileKey, LocalOffset},
-    fast_path::{self, LockPointer, UnlockOutcome},
+    attachment::{AttachOptions, FileKey},
     file_handle::FileHandle,
     idle,
-    site::FileSite,
 };
 use crate::os::thread_words::this_thread;
-use crate::registers::Exclusively;
+use again::Again;
 use std::{cell::UnsafeCell, os::fd::RawFd, sync::Arc, thread, time::Duration};
-use turnlock_core::acquire::{
-    host::Host,
-    site::{Limit, Lock, Site},
-};
+use turnlock_core::acquire::site::Limit;
 use turnlock_core::algorithm::claim::Claim;
 use turnlock_core::error::{Error, Result};
 use turnlock_core::sync::{
-    AtomicU64, AtomicUsize,
+    AtomicUsize,
     Ordering::{Acquire, Relaxed, Release},
 };
 
@@ -82,12 +66,12 @@ pub struct Hold {
     own: Participant,
     /// How the others are attached, and this one; `None`: they come from the pool.
     options: Option<AttachOptions>,
-    /// The number of the handle by which a mutex was taken last, and that mutex's region: see above. 0: none, or another kind.
-    serial: AtomicU64,
-    region: AtomicUsize,
+    again: Again,
     /// Which slow call is under way, `BRIEF`, `ACQUIRING` or `UPGRADING`, and of which thread; 0: none.
     busy: AtomicUsize,
     taken: UnsafeCell<Taken>,
+    /// That of its file for the fast path.
+    key: FileKey,
     /// Keeps the file's pool, to which the participants go back.
     file: FileHandle,
 }
@@ -158,8 +142,8 @@ impl Hold {
         Self {
             own,
             options,
-            serial: AtomicU64::new(0),
-            region: AtomicUsize::new(0),
+            again: Again::none(&file.open),
+            key: FileKey::of_locks_in(&file.open),
             busy: AtomicUsize::new(0),
             taken: UnsafeCell::default(),
             file: file.clone(),
@@ -194,58 +178,7 @@ impl Hold {
 
     /// Returns whether its own participant holds what was taken last, or is taken.
     fn holds(&self) -> bool {
-        self.own.attachment.local(self.region.load(Relaxed)).is_held()
-    }
-
-    /// Takes the mutex, by the handle with this number, if it is the one that was taken last, is biased to this hold, and the
-    /// calling thread is its home thread. Returns the fencing token.
-    #[inline(always)]
-    pub fn lock_biased(&self, serial: u64, mutex: &Handle<MutexKind>) -> Option<u64> {
-        // Relaxed: see above.
-        if self.serial.load(Relaxed) != serial {
-            return None;
-        }
-        let token = mutex.lock_biased_as(&self.own)?;
-        if self.serial.load(Relaxed) != serial {
-            return self.take_back(mutex);
-        }
-        Some(token)
-    }
-
-    /// A signal handler has used the hold before the mutex was taken.
-    #[cold]
-    #[inline(never)]
-    fn take_back(&self, mutex: &Handle<MutexKind>) -> Option<u64> {
-        let _ = mutex.unlock_as(&self.own, None);
-        None
-    }
-
-    /// Releases a mutex that was taken by its bias, on the home thread. `None`: it is held otherwise, or not at all. Where the bias was
-    /// revoked meanwhile, the number of the mutex is for [`Hold::complete_release`].
-    #[inline(always)]
-    pub fn release_biased(&self) -> Option<(UnlockOutcome, usize)> {
-        if self.serial.load(Relaxed) == 0 {
-            return None;
-        }
-        let (open, region) = (&self.file.open, self.region.load(Relaxed));
-        let at = open.view().region_pointer(region);
-        let lock = LockPointer {
-            file: FileKey::of_locks_in(open),
-            word: open.word.word(),
-            region,
-            local: LocalOffset::of(region),
-            at,
-        };
-        // SAFETY: this hold keeps the file open.
-        unsafe { fast_path::leave_as(lock, &self.own.attachment, None) }.map(|left| (left, region))
-    }
-
-    /// Unparks the waiters for the revocation that [`Hold::release_biased`] found in the mutex of `region`. Another
-    /// thread may be taking something by the hold by now.
-    pub fn complete_release(&self, region: usize) -> Result<()> {
-        let site = FileSite::new(&self.own.attachment, region, 0, Exclusively, None);
-        site.lock().unpark_waiters_of(site.me());
-        site.check_after_unlock()
+        self.own.attachment.local(self.again.region.load(Relaxed)).is_held()
     }
 
     /// Takes what is wanted of the lock, by the handle with this number.
@@ -260,16 +193,13 @@ impl Hold {
         // From here on no other thread is on the fast path.
         let _calls = self.own.attachment.begin_taking(region)?;
         if call.held().is_ok_and(|(_, mut held)| held.next().is_some()) {
-            let is_same = self.region.load(Relaxed) == region;
+            let is_same = self.again.region.load(Relaxed) == region;
             return Err(if is_same { Error::Deadlock } else { Error::StillHeld });
         }
-        let is_mutex = matches!(lock, AnyHandleRef::Mutex(_));
         let taken = call.taken();
-        if !is_mutex || self.serial.load(Relaxed) != serial {
-            self.serial.store(0, Relaxed);
+        if self.again.serial.load(Relaxed) != serial {
+            self.again.remember(serial, lock, &self.file.open);
             taken.lock = Some(lock.to_owned());
-            self.region.store(region, Relaxed);
-            self.serial.store(if is_mutex { serial } else { 0 }, Relaxed);
         }
         taken.may_be_in_ring |= matches!(lock, AnyHandleRef::TurnRing(_));
         let own = &self.own.attachment;

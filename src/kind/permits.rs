@@ -75,6 +75,9 @@ impl Handle<SemaphoreKind> {
         weight: u32,
         limit: Limit,
     ) -> Result<Acquired> {
+        if let Some(fencing_token) = self.permits_by_reservation_as(participant, weight) {
+            return Ok(Acquired { fencing_token, previous_owner_died: false });
+        }
         self.check_weight(weight)?;
         self.acquire_as(participant, Claim { weight, ..Claim::whole(Mode::Shared) }, limit)
     }

@@ -8,7 +8,12 @@ use super::{
     participant::Participant,
     rwlock_guard::{Reading, Upgradable, Writing},
 };
-use crate::attach::{fast_path, file_handle::FileHandle};
+use crate::attach::{
+    attachment::Attachment,
+    calls::{AtHome, Doing},
+    fast_path,
+    file_handle::FileHandle,
+};
 use crate::layout::{DeathPolicy, Kind};
 use crate::registers::{Claimed, FileClaims};
 use std::time::Duration;
@@ -318,12 +323,29 @@ impl Handle<RwLockKind> {
         mode: Mode,
         limit: Limit,
     ) -> Result<super::Acquired> {
-        if mode == Mode::Shared
-            && let Some(fencing_token) = self.lock_biased_shared_as(participant)
-        {
-            return Ok(super::Acquired { fencing_token, previous_owner_died: false });
+        match self.lock_biased_in_as(participant, mode) {
+            Some(fencing_token) => Ok(super::Acquired { fencing_token, previous_owner_died: false }),
+            None => self.acquire_as(participant, Claim::whole(mode), limit),
         }
-        self.acquire_as(participant, Claim::whole(mode), limit)
+    }
+
+    /// Does what [`Handle::lock_biased_in`] does, as `participant`, if the calling thread is its home thread.
+    #[inline(always)]
+    pub fn lock_biased_in_as(&self, participant: &Participant, mode: Mode) -> Option<u64> {
+        let attachment = &participant.attachment;
+        self.take_in_mode_at_home(attachment, &attachment.begin_at_home(Doing::Taking)?, mode)
+    }
+
+    /// Does what [`Handle::lock_biased_in`] does, as a participant on which the calling thread is in a call at home.
+    #[inline(always)]
+    pub(super) fn take_in_mode_at_home(
+        &self,
+        attachment: &Attachment,
+        call: &AtHome,
+        mode: Mode,
+    ) -> Option<u64> {
+        // SAFETY: this handle keeps the file open.
+        unsafe { fast_path::take_in_mode_as(self.lock, attachment, call, self.claims.readers(), mode) }
     }
 
     /// Takes the lock in this mode by the bias towards readers, or by the calling thread's reservation. Returns the fencing

@@ -8,6 +8,8 @@ use super::{
     participant::Participant,
 };
 use crate::attach::{
+    attachment::Attachment,
+    calls::{AtHome, Doing},
     fast_path::{self, UnlockOutcome},
     file_handle::FileHandle,
 };
@@ -198,6 +200,25 @@ impl Handle<SemaphoreKind> {
     pub fn permits_by_reservation(&self, weight: u32) -> Option<u64> {
         // SAFETY: this handle keeps the file open.
         unsafe { fast_path::take_permits(self.lock, weight) }
+    }
+
+    /// Does what [`Handle::permits_by_reservation`] does, as `participant`, if the calling thread is its home thread.
+    #[inline(always)]
+    pub fn permits_by_reservation_as(&self, participant: &Participant, weight: u32) -> Option<u64> {
+        let attachment = &participant.attachment;
+        self.take_permits_at_home(attachment, &attachment.begin_at_home(Doing::Taking)?, weight)
+    }
+
+    /// Does what [`Handle::permits_by_reservation`] does, as a participant on which the calling thread is in a call at home.
+    #[inline(always)]
+    pub(super) fn take_permits_at_home(
+        &self,
+        attachment: &Attachment,
+        call: &AtHome,
+        weight: u32,
+    ) -> Option<u64> {
+        // SAFETY: this handle keeps the file open.
+        unsafe { fast_path::take_permits_as(self.lock, attachment, call, weight) }
     }
 
     /// Gives back `permits` permits that the calling thread has by its reservation, if these are all that it has. `None`: they

@@ -26,7 +26,7 @@ pub use mail::{ENTRY_WORDS, MAX_MAIL_PARTICIPANTS, MailView};
 pub use recording::{MAX_RECORDED_EVENTS, MIN_RECORDED_EVENTS, RecordingView};
 pub use slot::{LivenessLockKind, SlotRecord, SlotState};
 pub use text::Text;
-pub use view::{CellOffset, LockView, RegionPointer, View};
+pub use view::{CellOffset, LockView, RegionPointer, RegionWord, View};
 
 /// Format version: another major number cannot be read; a larger minor number adds only what may be ignored.
 pub const FORMAT_MAJOR: u16 = 8;

@@ -7,8 +7,8 @@ use super::{
 };
 use std::ptr::NonNull;
 use turnlock_core::sync::{
-    AtomicU64,
-    Ordering::{Acquire, Release},
+    AtomicPtr, AtomicU64,
+    Ordering::{Acquire, Relaxed, Release},
 };
 
 /// A mapped file, seen through its geometry.
@@ -47,6 +47,29 @@ pub struct RegionPointer(NonNull<LockWords>);
 unsafe impl Send for RegionPointer {}
 // SAFETY: as above.
 unsafe impl Sync for RegionPointer {}
+
+/// A [`RegionPointer`] in one word: one that was stored there, or that with which it began.
+#[derive(Debug)]
+pub struct RegionWord(AtomicPtr<LockWords>);
+
+impl RegionWord {
+    /// Returns a word that says this.
+    pub fn new(RegionPointer(at): RegionPointer) -> Self {
+        Self(AtomicPtr::new(at.as_ptr()))
+    }
+
+    /// Loads it, without an order.
+    #[inline(always)]
+    pub fn load(&self) -> RegionPointer {
+        // SAFETY: every one that was stored is not NULL.
+        RegionPointer(unsafe { NonNull::new_unchecked(self.0.load(Relaxed)) })
+    }
+
+    /// Stores it, without an order.
+    pub fn store(&self, RegionPointer(at): RegionPointer) {
+        self.0.store(at.as_ptr(), Relaxed);
+    }
+}
 
 /// How far a slot's cell lies from the start of each region of a file, in bytes.
 #[derive(Clone, Copy, Debug)]

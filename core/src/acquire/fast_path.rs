@@ -158,13 +158,13 @@ impl<L: LightBarrier> FastPath<'_, L> {
     #[inline(always)]
     pub fn leave_reserved(&self, reservation: Reservation<'_>, token: Option<u64>) -> Option<UnlockOutcome> {
         let is_so = self.local.taken_by(token) == Some(TakenBy::Reservation);
-        is_so.then(|| self.end_reserved(reservation, false))
+        is_so.then(|| self.end_reserved(reservation))
     }
 
-    /// [`FastPath::leave_reserved`], where an unlock has begun. As [`FastPath::end_as_owner`].
+    /// [`FastPath::leave_reserved`], where an unlock has begun, and no other thread may use the participant meanwhile.
     #[inline(always)]
-    pub fn end_reserved(&self, reservation: Reservation<'_>, is_shared: bool) -> UnlockOutcome {
-        self.end_leaving(is_shared, |local| local.record_reservation(), || reservation.leave())
+    pub fn end_reserved(&self, reservation: Reservation<'_>) -> UnlockOutcome {
+        self.end_leaving(false, |local| local.record_reservation(), || reservation.leave())
     }
 
     #[inline(always)]

@@ -152,11 +152,7 @@ impl<S: Site> Attempt<S> {
     /// for that.
     #[cold]
     pub fn complete_unlock(&self) -> Result<()> {
-        // Where several threads use the participant, the next of them may be inside by now, and the local state is not ours any more.
-        // Such a participant has no reservation to end.
-        if !self.site.is_shared() {
-            HeadOf::<S>::complete_leave(self);
-        }
+        HeadOf::<S>::complete_leave(self);
         self.site.lock().unpark_waiters_of(self.site.me());
         self.site.check_after_unlock()
     }

@@ -88,15 +88,34 @@ pub fn leave<S: Site>(attempt: &Attempt<S>) -> bool {
 /// Unlocks what [`retake`] took.
 pub fn leave_retaken<S: Site>(attempt: &Attempt<S>) {
     let (site, lock, me) = (&attempt.site, attempt.site.lock(), attempt.site.me());
-    if attempt.fast_path().end_reserved(place_of(lock, me), site.is_shared()) == UnlockOutcome::WasRevoked {
-        complete_leave(attempt);
+    if !site.is_shared() {
+        if attempt.fast_path().end_reserved(place_of(lock, me)) == UnlockOutcome::WasRevoked {
+            complete_leave(attempt);
+        }
+        return;
+    }
+    // The local state is ours until it says that nothing is held: no other thread takes the lock as this participant before, so the
+    // place that is given up is not the next one's.
+    trace::at(Step::Exit);
+    if place_of(lock, me).leave() {
+        site.local().record_reservation();
+    } else {
+        give_up(attempt);
+        site.local().record(None);
     }
 }
 
 /// Completes an unlock by the fast path that found the place lost.
 #[cold]
 pub fn complete_leave<S: Site>(attempt: &Attempt<S>) {
-    let local = attempt.site.local();
+    let (site, lock, me) = (&attempt.site, attempt.site.lock(), attempt.site.me());
+    if site.is_shared() {
+        // The next of its threads may be inside by now, and neither the local state nor the number is ours any more. The lost place may
+        // stand: a waiter that finds nobody inside ends it, and so does the participant's next doorway.
+        lock.unpark_standby(me, true);
+        return;
+    }
+    let local = site.local();
     // Else a signal handler has come between, and has seen to it.
     match local.begin() {
         Some(Idle::Reserved) => {

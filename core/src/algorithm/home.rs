@@ -2,8 +2,9 @@
 //!
 //! A thread that takes a lock by the slow way sets `busy`, by an exchange; a thread that unlocks changes its local
 //! state, by another. On the fast path both would cost more than all the rest. So the first thread that takes a lock as
-//! the participant is its *home thread*, and may use the fast path without either, until another thread comes. Which
-//! one does what:
+//! the participant is its *home thread*, and may use the fast path without either, until another thread comes. While the home
+//! thread itself takes a lock by the slow way, it says so where its fast path looks: for a signal handler in between. Which
+//! thread does what:
 //!
 //! ```text
 //! home thread   home == me? then doing = what; BARRIER; home == me still? then it is alone; doing = DOING_NOTHING
@@ -23,7 +24,8 @@ use crate::error::{Error, Result};
 use crate::mutants::{self, Mutant};
 use crate::sync::{
     AtomicBool, AtomicUsize,
-    Ordering::{Acquire, Relaxed, Release},
+    Ordering::{Acquire, Relaxed, Release, SeqCst},
+    compiler_fence,
 };
 
 /// No thread has taken a lock yet.
@@ -33,23 +35,25 @@ const SHARED: usize = 1;
 /// Another thread came, and may not have passed its barrier.
 const REVOKING: usize = 2;
 
-/// What the home thread does on the fast path, to the lock of a region.
+/// What the home thread does on the fast path, to a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Doing {
-    /// It takes it.
-    Taking(usize),
-    /// It unlocks it.
+    /// It takes one.
+    Taking,
+    /// It unlocks that of this region.
     Leaving(usize),
 }
 
-/// Nothing.
-const DOING_NOTHING: usize = 0;
+/// Nothing, and it is no home thread any more, or none has come yet. Doing nothing, a home thread has its own number there.
+const NO_THREAD: usize = 0;
+/// It takes one by the slow way. Even, and no [`Doing`]'s.
+const TAKING_SLOWLY: usize = 4;
 
 impl Doing {
     #[inline(always)]
     fn word(self) -> usize {
         match self {
-            Doing::Taking(region) => 2 * region + 2,
+            Doing::Taking => 2,
             Doing::Leaving(region) => 2 * region + 3,
         }
     }
@@ -57,7 +61,7 @@ impl Doing {
 
 /// The thread that calls, and what it can have the others do.
 pub trait Caller {
-    /// The thread's number, which no other thread of the process has: above 2.
+    /// The thread's number, which no other thread of the process has: even, and above 4.
     fn me(&self) -> usize;
     /// Has every thread of the process pass a full fence.
     ///
@@ -70,7 +74,7 @@ pub trait Caller {
 pub struct Calls {
     /// The home thread, or one of the numbers above, which are no thread's.
     home: AtomicUsize,
-    /// The [`Doing`] of the home thread, which alone writes it, or `DOING_NOTHING`.
+    /// The [`Doing`] of the home thread, which alone writes it, or `TAKING_SLOWLY`, or its number; at last `NO_THREAD`.
     doing: AtomicUsize,
     /// A thread takes a lock by the slow way.
     busy: AtomicBool,
@@ -81,7 +85,7 @@ impl Calls {
     pub fn new(by_fast_path: bool) -> Self {
         Self {
             home: AtomicUsize::new(if by_fast_path { NO_HOME } else { SHARED }),
-            doing: AtomicUsize::new(DOING_NOTHING),
+            doing: AtomicUsize::new(NO_THREAD),
             busy: AtomicBool::new(false),
         }
     }
@@ -97,17 +101,21 @@ impl Calls {
     #[inline(always)]
     pub fn begin_at_home(&self, caller: impl Caller, doing: Doing) -> Option<AtHome<'_>> {
         let me = caller.me();
-        // Relaxed, all three: of another thread only the look below counts. That the calling thread is the home thread says that no
-        // other writes `doing`: there is one home thread, ever.
-        if !self.is_home_of(me) || self.doing.load(Relaxed) != DOING_NOTHING || self.busy.load(Relaxed) {
+        // Relaxed: of another thread only the look below counts. That it is our number says that we are the home thread, and so that
+        // no other writes it: there is one home thread, ever.
+        if self.doing.load(Relaxed) != me {
             return None;
         }
         self.doing.store(doing.word(), Relaxed);
-        let call = AtHome(&self.doing);
         // Partner: the heavy barrier in `share`. If theirs comes first, we see that we have lost our rights; if ours does,
         // they see what we do.
         barrier();
-        self.is_home_of(me).then_some(call)
+        if !self.is_home_of(me) {
+            // For good. Release, as in `AtHome::drop`.
+            self.doing.store(NO_THREAD, Release);
+            return None;
+        }
+        Some(AtHome { doing: &self.doing, me })
     }
 
     /// Begins to take the lock of `region`, or to do something else that only one thread does at a time.
@@ -119,21 +127,26 @@ impl Calls {
         if self.busy.swap(true, Acquire) {
             return Err(Error::ParticipantBusy);
         }
-        let call = Call(&self.busy);
+        let (mut call, me) = (Call { calls: self, home: NO_HOME }, caller.me());
         // One at a time comes here.
         if self.home.load(Relaxed) == NO_HOME {
             // Release. Partner: the acquire load in `share`, of a thread that was told of what we are going to lock.
-            self.home.store(caller.me(), Release);
+            self.home.store(me, Release);
         }
-        self.share(caller)?;
+        let home = self.share(caller)?;
         // Acquire. Partner: the release store in `AtHome::drop`.
-        match self.doing.load(Acquire) {
-            doing if doing == Doing::Leaving(region).word() => Err(Error::Deadlock),
-            doing if doing != DOING_NOTHING && doing & 1 == Doing::Taking(0).word() & 1 => {
-                Err(Error::ParticipantBusy)
-            }
-            _ => Ok(call),
+        let doing = self.doing.load(Acquire);
+        if doing == Doing::Leaving(region).word() {
+            return Err(Error::Deadlock);
+        } else if doing == Doing::Taking.word() {
+            return Err(Error::ParticipantBusy);
+        } else if home == me && (doing == me || doing == NO_THREAD) {
+            // Relaxed: for signal handlers of this thread. One that came before has taken and left what it wanted, or holds it.
+            self.doing.store(TAKING_SLOWLY, Relaxed);
+            compiler_fence(SeqCst);
+            call.home = me;
         }
+        Ok(call)
     }
 
     /// Begins to unlock the lock of `region`, or to do something else that only its holder does.
@@ -169,7 +182,7 @@ impl Calls {
 #[cfg(not(any(loom, shuttle)))]
 #[inline(always)]
 fn barrier() {
-    crate::sync::compiler_fence(crate::sync::Ordering::SeqCst);
+    compiler_fence(SeqCst);
 }
 
 #[cfg(any(loom, shuttle))]
@@ -178,21 +191,32 @@ fn barrier() {
 }
 
 /// A call of the home thread in progress.
-pub struct AtHome<'a>(&'a AtomicUsize);
+pub struct AtHome<'a> {
+    doing: &'a AtomicUsize,
+    me: usize,
+}
 
 impl Drop for AtHome<'_> {
     #[inline(always)]
     fn drop(&mut self) {
         // Release. Partner: the acquire loads in `begin_taking` and `begin_leaving`.
-        self.0.store(DOING_NOTHING, Release);
+        self.doing.store(self.me, Release);
     }
 }
 
 /// A call in progress on a shared participant.
-pub struct Call<'a>(&'a AtomicBool);
+pub struct Call<'a> {
+    calls: &'a Calls,
+    /// The home thread, if it is that one's, which says so.
+    home: usize,
+}
 
 impl Drop for Call<'_> {
     fn drop(&mut self) {
-        self.0.store(false, Release);
+        if self.home != NO_HOME {
+            // Release, as in `AtHome::drop`.
+            self.calls.doing.store(self.home, Release);
+        }
+        self.calls.busy.store(false, Release);
     }
 }

@@ -1,7 +1,7 @@
 //! Every schedule of a few participants, under loom.
 
 use crate::oracle::get;
-use crate::plan::{BIAS, HOLD, KEEP, Plan, READ, Then, UPGRADE, Visit, WRITE, permits, range};
+use crate::plan::{BIAS, HOLD, KEEP, Plan, READ, Then, Threads, UPGRADE, Visit, WRITE, permits, range};
 use crate::search::all_hold;
 use std::time::Duration;
 use support::checker::IS_LONG;
@@ -105,7 +105,7 @@ fn who_is_passed_over_queues_again() {
 /// With `most` preemptions only in the longer run: two take minutes.
 fn comes_in_by_its_place(most: usize, again: Visit, other: Visit) {
     let preemptions = if *IS_LONG { most } else { 1 };
-    let plans = Plan::rwlock(&[&[KEEP, again], &[other]]).in_each_slot();
+    let plans = Plan::rwlock(&[&[KEEP.by(again.threads), again], &[other]]).in_each_slot();
     let tally =
         all_hold("a participant that keeps its place reserved, and another", preemptions, &plans, 100);
     assert!(get(&tally.biased_entries) > 0, "no participant came in by its place");
@@ -143,6 +143,19 @@ fn a_reader_comes_in_by_its_place_until_another_biases_the_lock() {
 }
 
 #[test]
+fn a_participant_of_several_threads_comes_in_by_its_place() {
+    for threads in [Threads::Home, Threads::Another] {
+        for (again, other) in [(WRITE, READ), (READ, WRITE)] {
+            comes_in_by_its_place(1, again.by(threads), other.by(threads));
+        }
+        let one = permits(1).retains().by(threads);
+        let plan = Plan::new(Relation::Permits, &[&[one, one], &[permits(2)]]);
+        let tally = all_hold("permits by the reservation of several threads", 1, &plan.in_each_slot(), 50);
+        assert!(get(&tally.biased_entries) > 0, "no participant came in by its place");
+    }
+}
+
+#[test]
 fn two_retain_their_places() {
     all_hold("two who keep their place reserved", 1, &[Plan::rwlock(&[&[KEEP, READ], &[READ, KEEP]])], 30);
 }
@@ -169,7 +182,8 @@ fn permits_are_not_too_many_beside_a_retained_place() {
     let one = permits(1).retains();
     for other in [permits(1), permits(2)] {
         let plan = Plan::new(Relation::Permits, &[&[one, one, permits(1)], &[other]]);
-        let tally = all_hold("permits by a reservation", 2, &plan.in_each_slot(), 200);
+        let preemptions = if *IS_LONG { 2 } else { 1 };
+        let tally = all_hold("permits by a reservation", preemptions, &plan.in_each_slot(), 200);
         assert!(get(&tally.biased_entries) > 0, "no participant came in by its place");
     }
     let plan =

@@ -2,7 +2,7 @@
 //! changes its claim in place, and leaves; or dies.
 
 use crate::oracle::{Property, Slot, count};
-use crate::plan::{Then, Visit};
+use crate::plan::{Then, Threads, Visit};
 use crate::site::{At, Participant};
 use crate::world::World;
 use std::cell::RefCell;
@@ -293,7 +293,7 @@ fn unlock(attempt: &Try) {
     let lock = attempt.site.lock();
     let by_reservation = || attempt.fast_path().leave_reserved(reservation(attempt), None);
     let left = match attempt.hold_class() {
-        _ if !attempt.config.may_be_biased => None,
+        _ if !attempt.config.may_be_biased || attempt.site.visit.threads == Threads::Another => None,
         HoldClass::Reader => {
             by_reservation().or_else(|| attempt.fast_path().leave_as_reader(lock.shared_bias(), None))
         }

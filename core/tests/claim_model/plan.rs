@@ -35,6 +35,19 @@ pub struct Visit {
     pub retains: bool,
     /// How often it passes over those before it that could be inside, and are not.
     pub evicts: usize,
+    /// Whether several threads use the participant, and which of them unlocks.
+    pub threads: Threads,
+}
+
+/// The threads that use a participant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Threads {
+    /// One.
+    One,
+    /// Several: its home thread unlocks.
+    Home,
+    /// Several: another than its home thread unlocks.
+    Another,
 }
 
 const fn visit(claim: Claim) -> Visit {
@@ -46,6 +59,7 @@ const fn visit(claim: Claim) -> Visit {
         biases: false,
         retains: false,
         evicts: 0,
+        threads: Threads::One,
     }
 }
 
@@ -97,6 +111,11 @@ impl Visit {
     /// The same visit, which passes so often over those before it.
     pub const fn evicts(self, evicts: usize) -> Self {
         Visit { evicts, ..self }
+    }
+
+    /// The same visit, by such a participant.
+    pub const fn by(self, threads: Threads) -> Self {
+        Visit { threads, ..self }
     }
 
     /// The same visit, which ends there.

@@ -2,7 +2,7 @@
 //! when another participant has gone on.
 
 use crate::oracle::{Property, count};
-use crate::plan::Visit;
+use crate::plan::{Threads, Visit};
 use crate::world::{Cell, FREE, LOCKED, READERS, World};
 #[cfg(loom)]
 use loom::thread;
@@ -251,6 +251,9 @@ pub struct Participant<'a> {
 }
 
 impl<'a> Host for Participant<'a> {
+    fn is_shared(&self) -> bool {
+        self.visit.threads != Threads::One
+    }
     fn wants_reservation(&self, _: bool) -> bool {
         self.visit.retains
     }
