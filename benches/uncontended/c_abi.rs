@@ -18,6 +18,8 @@ type Take = unsafe extern "C" fn(Handle, *mut c_void) -> i32;
 type TakeFor = unsafe extern "C" fn(Handle, u64, *mut c_void) -> i32;
 type Acquire = unsafe extern "C" fn(Handle, *const Request, *mut c_void) -> i32;
 type Leave = unsafe extern "C" fn(Handle) -> i32;
+type TakePermits = unsafe extern "C" fn(Handle, u32, *mut c_void) -> i32;
+type LeavePermits = unsafe extern "C" fn(Handle, u32) -> i32;
 
 /// `struct turnlock_request`.
 #[derive(Clone, Copy)]
@@ -40,24 +42,41 @@ struct Request {
 pub struct CAbi {
     open_file: OpenFile,
     open_mutex: OpenMutex,
+    open_rwlock: OpenMutex,
+    open_semaphore: OpenMutex,
     open_hold: OpenHold,
-    close: [Leave; 3],
+    close: [Leave; 5],
     lock: Take,
     try_lock: Take,
     lock_for: TakeFor,
     acquire: Acquire,
     unlock: Leave,
+    lock_in: [Take; 2],
+    unlock_rwlock: Leave,
+    take_permits: TakePermits,
+    leave_permits: LeavePermits,
     release: Leave,
 }
 
-/// A mutex in a file of its own, a hold of that, and what the hold is to acquire.
+/// What a hold acquires.
+#[derive(Clone, Copy)]
+pub enum Held {
+    Mutex,
+    Read,
+    Write,
+    Permit,
+}
+
+/// A mutex in a file of its own, a rwlock and a semaphore beside it, a hold of that, and what the hold is to acquire.
 #[derive(Clone, Copy)]
 pub struct CMutex {
     c: CAbi,
     file: Handle,
     mutex: Handle,
+    rwlock: Handle,
+    semaphore: Handle,
     hold: Handle,
-    request: Request,
+    requests: [Request; 4],
 }
 
 impl CAbi {
@@ -70,9 +89,13 @@ impl CAbi {
             Ok(Self {
                 open_file: library.function(c"turnlock_file_open"),
                 open_mutex: library.function(c"turnlock_mutex_open"),
+                open_rwlock: library.function(c"turnlock_rwlock_open"),
+                open_semaphore: library.function(c"turnlock_semaphore_open"),
                 open_hold: library.function(c"turnlock_hold_open"),
                 close: [
                     library.function(c"turnlock_hold_close"),
+                    library.function(c"turnlock_semaphore_close"),
+                    library.function(c"turnlock_rwlock_close"),
                     library.function(c"turnlock_mutex_close"),
                     library.function(c"turnlock_file_close"),
                 ],
@@ -81,6 +104,13 @@ impl CAbi {
                 lock_for: library.function(c"turnlock_mutex_lock_for"),
                 acquire: library.function(c"turnlock_hold_acquire"),
                 unlock: library.function(c"turnlock_mutex_unlock"),
+                lock_in: [
+                    library.function(c"turnlock_rwlock_lock_shared"),
+                    library.function(c"turnlock_rwlock_lock_exclusive"),
+                ],
+                unlock_rwlock: library.function(c"turnlock_rwlock_unlock"),
+                take_permits: library.function(c"turnlock_semaphore_acquire"),
+                leave_permits: library.function(c"turnlock_semaphore_release"),
                 release: library.function(c"turnlock_hold_release"),
             })
         }
@@ -89,19 +119,35 @@ impl CAbi {
     pub fn open(self, path: &Path) -> CMutex {
         let path = CString::new(path.as_os_str().as_bytes()).expect("a path has no NUL");
         let (mut file, mut mutex, mut hold) = (ptr::null_mut(), ptr::null_mut(), ptr::null_mut());
+        let (mut rwlock, mut semaphore) = (ptr::null_mut(), ptr::null_mut());
         // SAFETY: strings, NULL options and places for the handles, as the header says.
         unsafe {
             assert_eq!((self.open_file)(path.as_ptr(), ptr::null(), &mut file), 0);
             assert_eq!((self.open_mutex)(file, c"bench".as_ptr(), ptr::null(), &mut mutex), 0);
+            assert_eq!((self.open_rwlock)(file, c"rwlock".as_ptr(), ptr::null(), &mut rwlock), 0);
+            assert_eq!((self.open_semaphore)(file, c"semaphore".as_ptr(), ptr::null(), &mut semaphore), 0);
             assert_eq!((self.open_hold)(file, ptr::null(), &mut hold), 0);
         }
         let none = ptr::null();
-        let (size, lock) = (size_of::<Request>(), mutex);
-        let (mode, flags, permits, wait, time_ns) = (0, 0, 0, 0, 0);
+        let (flags, permits, wait, time_ns) = (0, 0, 0, 0);
         let (ranges, range_count, keys, key_count) = (none, 0, none, 0);
-        let request =
-            Request { size, lock, mode, flags, permits, wait, time_ns, ranges, range_count, keys, key_count };
-        CMutex { c: self, file, mutex, hold, request }
+        let size = size_of::<Request>();
+        let request = |lock, mode| Request {
+            size,
+            lock,
+            mode,
+            flags,
+            permits,
+            wait,
+            time_ns,
+            ranges,
+            range_count,
+            keys,
+            key_count,
+        };
+        // TURNLOCK_MODE_SHARED is 1. In the order of `Held`.
+        let requests = [request(mutex, 0), request(rwlock, 1), request(rwlock, 0), request(semaphore, 0)];
+        CMutex { c: self, file, mutex, rwlock, semaphore, hold, requests }
     }
 }
 
@@ -133,8 +179,34 @@ impl CMutex {
     }
 
     #[inline]
-    pub fn acquire_and_release(&self) {
-        let (hold, request) = black_box((self.hold, &raw const self.request));
+    pub fn read(&self) {
+        self.in_mode(self.c.lock_in[0]);
+    }
+
+    #[inline]
+    pub fn write(&self) {
+        self.in_mode(self.c.lock_in[1]);
+    }
+
+    #[inline]
+    fn in_mode(&self, lock: Take) {
+        let rwlock = black_box(self.rwlock);
+        // SAFETY: as above.
+        assert_eq!(unsafe { (lock(rwlock, ptr::null_mut()), (self.c.unlock_rwlock)(rwlock)) }, (0, 0));
+    }
+
+    #[inline]
+    pub fn permit(&self) {
+        let semaphore = black_box(self.semaphore);
+        // SAFETY: as above.
+        let took = unsafe { (self.c.take_permits)(semaphore, 1, ptr::null_mut()) };
+        // SAFETY: as above.
+        assert_eq!((took, unsafe { (self.c.leave_permits)(semaphore, 1) }), (0, 0));
+    }
+
+    #[inline]
+    pub fn acquire_and_release(&self, held: Held) {
+        let (hold, request) = black_box((self.hold, &raw const self.requests[held as usize]));
         // SAFETY: as above.
         let locked = unsafe { (self.c.acquire)(hold, request, ptr::null_mut()) };
         // SAFETY: as above.
@@ -143,7 +215,8 @@ impl CMutex {
 
     /// It is not used, nor is a copy of it, afterwards.
     pub fn close(&self) {
-        for (close, handle) in self.c.close.iter().zip([self.hold, self.mutex, self.file]) {
+        let handles = [self.hold, self.semaphore, self.rwlock, self.mutex, self.file];
+        for (close, handle) in self.c.close.iter().zip(handles) {
             // SAFETY: opened by `CAbi::open`, and closed once.
             assert_eq!(unsafe { close(handle) }, 0);
         }

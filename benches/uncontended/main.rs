@@ -8,10 +8,11 @@
 #![allow(missing_docs)]
 
 mod c_abi;
+mod pthread_rwlock;
 mod slots;
 mod table;
 
-use c_abi::CAbi;
+use c_abi::{CAbi, Held};
 use criterion::{BenchmarkGroup, Criterion, measurement::WallTime};
 use harness::{
     contender::{Family, Lock, file_lock::Flock, pthread, semaphore::Posix},
@@ -60,6 +61,9 @@ fn peers(group: &mut Group) {
     peer(group, "pthread normal", pthread::Family(pthread::Variant::Normal));
     peer(group, "POSIX semaphore", Posix);
     peer(group, "flock", Flock);
+    let rwlock = pthread_rwlock::Shared::new();
+    group.bench_function("pthread_rwlock, read", |bencher| bencher.iter(|| black_box(&rwlock).read()));
+    group.bench_function("pthread_rwlock, write", |bencher| bencher.iter(|| black_box(&rwlock).write()));
 }
 
 fn peer<F: Family>(group: &mut Group, name: &str, family: F) {
@@ -108,6 +112,15 @@ fn rust(group: &mut Group, slots: usize) {
         bencher.iter(|| drop(black_box(&recorded).lock().unwrap()));
     });
     group.bench_function("Rust status", |bencher| bencher.iter(|| black_box(mutex).status().unwrap()));
+    let (rwlock, semaphore) = (files[0].rwlock("rwlock").unwrap(), files[0].semaphore("semaphore").unwrap());
+    (0..WARM).for_each(|_| drop(rwlock.read().unwrap()));
+    group.bench_function("Rust read", |bencher| bencher.iter(|| drop(black_box(&rwlock).read().unwrap())));
+    (0..WARM).for_each(|_| drop(rwlock.write().unwrap()));
+    group.bench_function("Rust write", |bencher| bencher.iter(|| drop(black_box(&rwlock).write().unwrap())));
+    (0..WARM).for_each(|_| drop(semaphore.acquire(1).unwrap()));
+    group.bench_function("Rust permit", |bencher| {
+        bencher.iter(|| drop(black_box(&semaphore).acquire(1).unwrap()))
+    });
     let participant = files[0].participant().unwrap();
     (0..WARM).for_each(|_| drop(mutex.lock_as(&participant).unwrap()));
     group.bench_function("Rust lock_as", |bencher| {
@@ -115,7 +128,7 @@ fn rust(group: &mut Group, slots: usize) {
     });
     drop(participant);
     attaching(group, &files[0]);
-    drop((mutexes, files));
+    drop((rwlock, semaphore, mutexes, files));
     opening(group, &in_use);
 }
 
@@ -135,6 +148,15 @@ fn opening(group: &mut Group, in_use: &Slots) {
     let path = in_use.paths().next().expect("there is one");
     let open = || LockFile::open(&path).unwrap();
     group.bench_function("Rust open", |bencher| bencher.iter_custom(|times| timed(times, open, drop)));
+    let first_lock = || {
+        let file = open();
+        let mutex = file.mutex("bench").unwrap();
+        drop(mutex.lock().unwrap());
+        (mutex, file)
+    };
+    group.bench_function("Rust open, and a first lock", |bencher| {
+        bencher.iter_custom(|times| timed(times, first_lock, drop))
+    });
 }
 
 /// How long `act` takes so many times, without what `undo` takes.
@@ -170,8 +192,21 @@ fn c(group: &mut Group, slots: usize) -> Result<(), String> {
             bencher.iter(|| turns.next().map(|mutex| mutex.unlock_after(mutex.lock())));
         });
     }
-    (0..WARM).for_each(|_| mutex.acquire_and_release());
-    group.bench_function("C hold", |bencher| bencher.iter(|| mutex.acquire_and_release()));
+    (0..WARM).for_each(|_| mutex.read());
+    group.bench_function("C read", |bencher| bencher.iter(|| mutex.read()));
+    (0..WARM).for_each(|_| mutex.write());
+    group.bench_function("C write", |bencher| bencher.iter(|| mutex.write()));
+    (0..WARM).for_each(|_| mutex.permit());
+    group.bench_function("C permit", |bencher| bencher.iter(|| mutex.permit()));
+    for (held, name) in [
+        (Held::Mutex, "C hold, mutex"),
+        (Held::Read, "C hold, read"),
+        (Held::Write, "C hold, write"),
+        (Held::Permit, "C hold, permit"),
+    ] {
+        (0..WARM).for_each(|_| mutex.acquire_and_release(held));
+        group.bench_function(name, |bencher| bencher.iter(|| mutex.acquire_and_release(held)));
+    }
     mutexes.iter().for_each(c_abi::CMutex::close);
     Ok(())
 }

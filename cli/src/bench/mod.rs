@@ -34,8 +34,8 @@ use turnlock::sync::{AtomicUsize, Ordering::Relaxed};
 /// Processes of their own lock and unlock as fast as they can: one alone, two, and twice as many as there are cores (four at
 /// least), which do something in between. Measured are turnlock's kinds; pthread mutexes that processes share, plain and
 /// robust; a POSIX semaphore; flock; a byte lock by fcntl (OFD). Contenders take turns, round after round, so that they
-/// share whatever disturbs the machine. In every section two words are updated that must agree: a lock that lets two in
-/// is an error.
+/// share whatever disturbs the machine. Of several processes, every section updates two words that must agree: a lock that
+/// lets two in is an error. One alone does nothing inside.
 #[derive(clap::Args)]
 #[command(after_help = "\
 EXIT CODES
@@ -144,9 +144,9 @@ impl Bench {
         let folder = self.folder.clone().unwrap_or_else(usual_folder);
         let steps = steps_in(OUTSIDE);
         let cells = [
-            Cell { processes: 1, steps: 0, timed: false },
-            Cell { processes: 2, steps: 0, timed: true },
-            Cell { processes: (2 * machine.cores).clamp(4, 32), steps, timed: true },
+            Cell { processes: 1, steps: 0, timed: false, bare: true },
+            Cell { processes: 2, steps: 0, timed: true, bare: false },
+            Cell { processes: (2 * machine.cores).clamp(4, 32), steps, timed: true, bare: false },
         ];
         let rounds = if self.seconds < ONE_ROUND_BELOW { 1 } else { ROUNDS };
         let phases: usize = cells.iter().map(|cell| 1 + usize::from(cell.timed)).sum();

@@ -24,6 +24,8 @@ pub struct Cell {
     pub steps: u64,
     /// Whether waits are timed too.
     pub timed: bool,
+    /// Whether nothing is done inside, so that what a lock itself takes is seen.
+    pub bare: bool,
 }
 
 /// What came of a round.
@@ -80,7 +82,7 @@ pub fn run(
     wait_until(all_ready, "be ready", &mut workers)?;
     // Release. Partner: the acquire load of the phase in `worker`: whatever was made ready comes before it.
     let tell = |phase: Phase| shared.word(words::PHASE).store(phase as u64, Release);
-    tell(Phase::Count);
+    tell(if cell.bare { Phase::CountBare } else { Phase::Count });
     last(phase, &should_stop)?;
     if cell.timed {
         tell(Phase::Time);

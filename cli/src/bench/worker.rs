@@ -36,6 +36,8 @@ pub enum Phase {
     /// And each wait is timed, which takes longer than some locks.
     Time = 2,
     End = 3,
+    /// Entries are counted, with nothing inside and nothing between two: for a process alone.
+    CountBare = 4,
 }
 
 /// Waits of up to an hour, in nanoseconds, by two digits.
@@ -46,11 +48,11 @@ pub fn empty() -> Result<Histogram<u64>, String> {
 /// What a worker has done, told on its standard output.
 #[derive(Debug, Default, serde::Serialize, serde::Deserialize)]
 pub struct Done {
-    /// Entries while they were counted.
+    /// Entries while they were counted, bare ones too.
     pub counted: u64,
     /// For so long.
     pub counted_seconds: f64,
-    /// Entries in all.
+    /// Entries in all but the bare ones.
     pub all: u64,
     /// How long it waited, in nanoseconds, and how often.
     pub waits: Vec<(u64, u64)>,
@@ -110,6 +112,8 @@ impl Work {
 
 /// After so many entries one looks whether the parent is still there.
 const BETWEEN_PARENTS: u64 = 1 << 14;
+/// After so many entries one looks what is to be done, where nothing else is.
+const BETWEEN_PHASES: u64 = 64;
 /// How often one looks whether it begins.
 const BETWEEN_LOOKS: Duration = Duration::from_micros(50);
 
@@ -128,7 +132,13 @@ impl Worker for Work {
         {
             std::thread::sleep(BETWEEN_LOOKS);
         }
-        let began = Instant::now();
+        let (began, mut bare) = (Instant::now(), 0);
+        while self.phase(bare) == Phase::CountBare as u64 {
+            for _ in 0..BETWEEN_PHASES {
+                lock.enter(|| ())?;
+            }
+            bare += BETWEEN_PHASES;
+        }
         while self.phase(done.counted) == Phase::Count as u64 {
             lock.enter(|| self.section())?;
             done.counted += 1;
@@ -149,6 +159,7 @@ impl Worker for Work {
             self.pause();
         }
         done.all += done.counted + timed;
+        done.counted += bare;
         done.waits = waits
             .iter_recorded()
             .map(|one| (one.value_iterated_to(), one.count_since_last_iteration()))

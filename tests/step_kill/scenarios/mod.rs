@@ -34,7 +34,6 @@ pub use messages::{BY_MESSAGES, BY_MESSAGES_IN_LONG_RUNS};
 
 pub const ALL: &[Scenario] = &[
     alone("open: create the file", open::creates),
-    alone("open: make one of an empty file, by its descriptor", open::makes),
     alone("open: a file that is there", open::opens),
     alone("open: clear a file of another boot", open::clears_after_a_boot),
     alone("attach: a participant", enter::attaches),
@@ -82,12 +81,6 @@ pub const ALL: &[Scenario] = &[
     stopping("ring: behind a living holder", |trial| ring::waits(trial, RAYNALS)),
     alone("ring: a dead holder's place", |trial| ring::takes_a_dead_ones_place(trial, RAYNALS)),
     stopping("ring: a try, one that stood died outside", |trial| ring::takes_over(trial, RAYNALS)),
-    stopping("ring: a try, one that stood died outside, in a K-state ring", |trial| {
-        ring::takes_over(trial, K_STATE)
-    }),
-    alone("ring: a try, one that stood died outside, in a sum ring", |trial| {
-        ring::takes_over(trial, REVERSE_SUM)
-    }),
     alone("ring: a turn in a dead one's place on it", |trial| {
         ring::comes_in_a_dead_ones_slot(trial, RAYNALS)
     }),
@@ -103,6 +96,7 @@ pub const ALL: &[Scenario] = &[
     READ_BIASED,
     stopping("rwlock: unlock of a biased reader, a writer asleep behind", rwlock::leaves_as_a_biased_reader),
     stopping("rwlock: read and write by a reservation", rwlock::comes_in_by_its_place),
+    stopping("rwlock: by a reservation, at home", rwlock::comes_in_by_its_place_at_home),
     stopping("rwlock: read, a reservation taken away", rwlock::takes_a_place_away),
     alone("rwlock: upgradable, a reservation given up", rwlock::gives_its_place_up),
     alone("rwlock: read, a writer died inside", rwlock::reads_in_a_dead_writers_place),
@@ -131,11 +125,19 @@ pub const ALL: &[Scenario] = &[
     alone("ranges: several at once", parts::takes_several_ranges),
     alone("keys: write", parts::takes_a_key),
     alone("keys: a dead one's", parts::takes_a_dead_ones_key),
-    alone("keys: reset, two died in one slot", parts::resets_where_two_died_in_one_slot),
 ];
 
-/// Those that take long, for example since each look of a wait is one at all that stand in the queue: in long runs only.
+/// Those that take long, for example since each look of a wait is one at all that stand in the queue, and those that do nearly what
+/// another one does: in long runs only.
 pub const IN_LONG_RUNS: &[Scenario] = &[
+    alone("open: make one of an empty file, by its descriptor", open::makes),
+    stopping("ring: a try, one that stood died outside, in a K-state ring", |trial| {
+        ring::takes_over(trial, K_STATE)
+    }),
+    alone("ring: a try, one that stood died outside, in a sum ring", |trial| {
+        ring::takes_over(trial, REVERSE_SUM)
+    }),
+    alone("keys: reset, two died in one slot", parts::resets_where_two_died_in_one_slot),
     alone("rwlock: write, one died upgrading", rwlock::writes_in_a_dead_upgraders_place),
     stopping("semaphore: behind a living holder", permits::waits_for_permits),
     stopping("ranges: behind a living holder", parts::waits_for_a_range),

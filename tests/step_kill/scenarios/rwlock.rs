@@ -128,6 +128,23 @@ pub fn comes_in_by_its_place(trial: &Trial) {
     });
 }
 
+/// As a participant that threads share, on its home thread.
+pub fn comes_in_by_its_place_at_home(trial: &Trial) {
+    usual(trial, RwStage::new(trial), |stage| {
+        let me = stage.file.participant().unwrap();
+        (0..WRITERS).for_each(|_| drop(stage.lock.write_as(&me).unwrap()));
+        begin();
+        let guard = stage.lock.read_as(&me).unwrap();
+        looks(trial, guard.acquired());
+        guard.unlock().unwrap();
+        trial.arena.is_busy(true);
+        let mut guard = stage.lock.write_as(&me).unwrap();
+        writes_in(trial, guard.acquired(), || guard.mark_consistent());
+        guard.unlock().unwrap();
+        trial.arena.is_busy(false);
+    });
+}
+
 /// The place is that of a living one, who is outside.
 pub fn takes_a_place_away(trial: &Trial) {
     let stage = RwStage::new(trial);
