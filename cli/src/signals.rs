@@ -91,6 +91,8 @@ fn locked(seen: &Mutex<Seen>) -> MutexGuard<'_, Seen> {
 impl Signals {
     /// From now on signals that ask for an end are kept.
     pub fn keep() -> io::Result<Self> {
+        // While there is no thread beside this one. What is wrong shows when a file is opened.
+        let _ = turnlock::prepare_process();
         let ignored = processes::ignored_signals();
         let is_ignored = |signal: &i32| ignored & (1 << (*signal - 1)) != 0;
         // A process that ignores the ends of its children cannot ask how they ended.

@@ -14,7 +14,7 @@ use crate::os::{
     identity::{self, Identity, JustOpened},
     liveness_lock::{self, Alone, Probe},
     map::Mapping,
-    memory, process,
+    membarrier, memory, process,
     reopen::{OpenedBy, Reopen},
     thread_words::WordInUse,
 };
@@ -70,6 +70,13 @@ impl Known {
     }
 }
 
+/// Sets up what a process has once, whichever files it opens.
+pub fn prepare_process() -> Result<()> {
+    fork::prepare()?;
+    membarrier::register_while_alone();
+    Ok(())
+}
+
 impl OpenFile {
     /// Opens the file at `path`, or creates it. Checks everything that is checked on open; changes no file that was
     /// there before, but for clearing it after a reboot.
@@ -81,7 +88,7 @@ impl OpenFile {
         label: &str,
     ) -> Result<Arc<Self>> {
         memory::check()?;
-        fork::prepare()?;
+        prepare_process()?;
         let path = file::absolute(path)?;
         // Another process may create or unlink it between two looks; each round is a new look.
         for _ in 0..100 {
@@ -109,7 +116,7 @@ impl OpenFile {
         label: &str,
     ) -> Result<Arc<Self>> {
         memory::check()?;
-        fork::prepare()?;
+        prepare_process()?;
         let given = given::open_given(given, Access::ReadWrite)?;
         let (_, start, size) = file::read_start::<8>(&given.file, &given.name)?;
         if given::is_to_be_made(&start, size) {

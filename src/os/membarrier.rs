@@ -13,7 +13,7 @@
 //! thread of the same process does not set it again.
 
 use super::fork;
-use std::{ffi::c_int, io};
+use std::{ffi::c_int, fs, io, os::unix::fs::MetadataExt};
 use turnlock_core::sync::{
     AtomicU64,
     Ordering::{Acquire, Release},
@@ -35,6 +35,15 @@ pub fn register() -> bool {
         REGISTERED.store(fork::process_mark(), Release);
     }
     done
+}
+
+/// Registers this process if it has one thread only, which takes the kernel no time then: a process that starts threads before it
+/// takes its first lock would wait for the kernel there. Whether it could is nothing to the caller. After [`fork::prepare`].
+pub fn register_while_alone() {
+    // Two links, and one for each thread (proc(5)).
+    if fs::metadata("/proc/self/task").is_ok_and(|tasks| tasks.nlink() == 3) {
+        register();
+    }
 }
 
 /// Returns whether the kernel has both barriers, and lets this process ask. Registers nothing.
