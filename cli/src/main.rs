@@ -68,7 +68,7 @@ mod watch;
 mod watched_file;
 mod words_in_lines;
 
-use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::{ffi::OsString, path::Path, process::ExitCode};
 
 /// Locks in a file: first come first served, safe against kill -9, no daemon
@@ -158,10 +158,25 @@ fn words() -> Vec<OsString> {
 
 /// Returns whether a command that can print JSON is given --json.
 fn asks_for_json(words: &[OsString]) -> bool {
+    // Before all commands are described, which takes as long as much of what they do.
+    if !words.iter().take_while(|word| *word != "--").any(|word| word == "--json") {
+        return false;
+    }
     let cli = Cli::command();
     let command = words.get(1).and_then(|name| cli.find_subcommand(name));
     command.is_some_and(|command| command.get_arguments().any(|argument| argument.get_id() == "json"))
-        && words.iter().take_while(|word| *word != "--").any(|word| word == "--json")
+}
+
+/// Parses the command line. `run`, which scripts start again and again, is described by itself first, and with the others only
+/// where that is not all: for help, and for what is wrong.
+fn parsed(words: Vec<OsString>) -> Result<ArgMatches, clap::Error> {
+    if words.get(1).is_some_and(|name| name == "run") {
+        let run = run::Run::augment_args(clap::Command::new("run"));
+        if let Ok(matches) = clap::Command::new("turnlock").subcommand(run).try_get_matches_from(&words) {
+            return Ok(matches);
+        }
+    }
+    Cli::command().try_get_matches_from(words)
 }
 
 /// Returns the files that the command line names.
@@ -183,7 +198,7 @@ fn main() -> ExitCode {
     if asks_for_json(&words) {
         print::errors_as_json();
     }
-    let parsed = Cli::command().try_get_matches_from(words).and_then(|matches| {
+    let parsed = parsed(words).and_then(|matches| {
         print::files_as_typed(files(&matches));
         Cli::from_arg_matches(&matches)
     });
