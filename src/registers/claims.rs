@@ -112,10 +112,12 @@ impl FileClaims for Claimed {
         claim
     }
 
+    #[inline]
     fn note(mode_word: &AtomicU64, claim: Claim) {
         mode_word.store(u64::from(claim.weight) << 32 | claim.mode as u64, Relaxed);
     }
 
+    #[inline]
     fn claimed(mode_word: &AtomicU64, cell: &Cell) -> Claim {
         let mode_word = mode_word.load(Relaxed);
         let Claim { extent, .. } = cell.claim().get();
