@@ -90,6 +90,8 @@ pub enum Mutant {
     NoSecondLookAtHome,
     /// A writer that gives up revoking the readers' bias says that no biased reader is inside.
     CancelsToNobody,
+    /// One that gives up revoking the readers' bias, or an upgrade, leaves the bias as if no notice were due.
+    CancelsOverNotice,
     /// A reader in the queue does not look whether an upgrade began since it looked at the modes.
     NoLookForUpgrade,
     /// No full fence between the revocation of the readers' bias, or an upgrade, and the look which participants are
@@ -212,7 +214,7 @@ pub enum Mutant {
 
 impl Mutant {
     /// Every mutant. The table in `docs/reliability.md` says what catches it.
-    pub const ALL: [Mutant; 96] = [
+    pub const ALL: [Mutant; 97] = [
         Mutant::NoChoosing,
         Mutant::NoFenceAfterChoosing,
         Mutant::NoFenceBeforeWait,
@@ -251,6 +253,7 @@ impl Mutant {
         Mutant::NoBarrierAtHome,
         Mutant::NoSecondLookAtHome,
         Mutant::CancelsToNobody,
+        Mutant::CancelsOverNotice,
         Mutant::NoLookForUpgrade,
         Mutant::NoFenceToRevokeReaders,
         Mutant::DeadReaderIsOwnerDead,

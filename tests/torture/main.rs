@@ -459,6 +459,11 @@ mod with_mutants {
     }
 
     #[test]
+    fn a_bias_left_to_readers_over_a_notice_is_caught() {
+        is_caught_among_claims(claims::Kind::RwLock, Mutant::CancelsOverNotice, &[Fault::Torn]);
+    }
+
+    #[test]
     fn permits_that_do_not_come_back_are_caught() {
         let any = [Fault::Lost, Fault::Error, Fault::DoubleEntry];
         is_caught_among_claims(claims::Kind::Semaphore, Mutant::PermitNeverReturned, &any);

@@ -5,7 +5,7 @@ use super::{
     local::Holding,
     operations::Acquisition,
     queue::QueueWait,
-    readers::have_all_outside,
+    readers::{give_up_revocation, have_all_outside},
     site::{Limit, Lock, Overwritten, Site},
 };
 use crate::algorithm::{
@@ -93,7 +93,7 @@ where
             // The bias word goes on saying so: a reader may have looked at the modes before all this.
             lock.set_since(me, site.now());
         } else {
-            lock.shared_bias().cancel(self.is_another_waiting());
+            give_up_revocation(self);
             lock.unpark_waiters_of(me);
         }
         token

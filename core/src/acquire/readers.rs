@@ -188,7 +188,7 @@ fn cancel_revocation<S: Site>(attempt: &Attempt<S>) {
         return;
     }
     attempt.site.lock().set_revoking_since(0);
-    attempt.site.lock().shared_bias().cancel(attempt.is_another_waiting());
+    give_up_revocation(attempt);
     step_back(attempt);
 }
 
@@ -268,6 +268,14 @@ pub fn settle<S: Site>(attempt: &Attempt<S>, in_demand: bool) -> Result<Holding>
     reservation::begin(attempt, token, in_demand);
     trace::at(Step::Section);
     Ok(Holding { token, unbiased: true, reserved: false })
+}
+
+/// Leaves the bias to the readers that may be inside by it, after a revocation or an upgrade that is given up. Suspended, so that no
+/// other enters by it, where others wait; and where the lock is not consistent, since a biased reader does not look whether a notice is
+/// due. A reader that is inside by its number ends the suspension when neither is so any more.
+pub fn give_up_revocation<S: Site>(attempt: &Attempt<S>) {
+    let suspended = attempt.is_another_waiting() || attempt.health() != Health::Consistent;
+    attempt.site.lock().shared_bias().cancel(suspended);
 }
 
 /// Has those enter too that waited behind this one, which has waited and is inside now, and whose claims leave room.

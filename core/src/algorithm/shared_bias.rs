@@ -33,7 +33,9 @@
 //! - A writer that did not upgrade leaves the bias word alone when it leaves or downgrades. The word says UNBIASED or,
 //!   after the downgrade, READERS, by a reader that entered.
 //! - A participant that gives up a revocation or an upgrade leaves READERS behind, not UNBIASED: biased readers may be
-//!   inside. No writer is inside then, so READERS is right however many readers there are.
+//!   inside. No writer is inside then, so READERS is right however many readers there are. Where the lock is not consistent it
+//!   leaves SUSPENDED: a dead writer's notice ended no bias, since the bias had ended before that writer was inside, and a biased
+//!   reader does not look for one.
 //! - SUSPENDED means the same as READERS to all participants except biased readers, which do not enter. So any
 //!   participant may set or end it, as long as it replaces READERS alone, and READERS replaces it. It excludes no
 //!   participant and needs no barrier. It only keeps later readers from passing a writer that waits for a reader
@@ -198,7 +200,8 @@ impl<W: BiasWord> SharedBias<'_, W> {
         trace::at(Step::Revoke);
     }
 
-    /// Gives up a revocation, in an entry step, or an upgrade. `suspended`: others wait.
+    /// Gives up a revocation, in an entry step, or an upgrade. `suspended`: others wait, or a biased reader would have to be told of a
+    /// death.
     pub fn cancel(&self, suspended: bool) {
         self.0.store(if suspended { READERS_SUSPENDED } else { self.1.0 }, Release);
     }

@@ -197,3 +197,30 @@ fn a_resize_beside_a_removal_changes_no_other_semaphore() {
         assert!(matches!(stale.resize(5), Err(Error::NotFound { .. })));
     });
 }
+
+/// A writer has died, and its notice stands. An upgrade that is given up beside a reader leaves no way in by which a reader that was
+/// inside by the bias would not be told.
+#[test]
+fn an_upgrade_given_up_after_a_death_lets_no_reader_in_untold() {
+    let scene = Scene::new();
+    let rwlock = scene.rwlock();
+    let [reader, writer, upgrader] = [(); 3].map(|()| scene.file.participant().unwrap());
+    // It reads by the bias by now.
+    (0..200).for_each(|_| drop(rwlock.read_as(&reader).unwrap()));
+    rwlock.write_as(&writer).unwrap().abandon().unwrap();
+    let beside = rwlock.read_as(&writer).unwrap();
+    assert!(beside.acquired().previous_owner_died);
+    let upgradable = rwlock.upgradable_as(&upgrader).unwrap();
+    assert!(upgradable.acquired().previous_owner_died);
+    let upgradable = upgradable.try_upgrade().expect_err("a reader is inside").guard;
+    for _ in 0..200 {
+        assert!(rwlock.read_as(&reader).unwrap().acquired().previous_owner_died);
+        assert!(rwlock.read().unwrap().acquired().previous_owner_died);
+    }
+    drop(beside);
+    // Once it is repaired the bias begins again.
+    let mut writer = upgradable.upgrade().map_err(|failed| failed.error).unwrap();
+    writer.mark_consistent().unwrap();
+    drop(writer);
+    assert!(!rwlock.read_as(&reader).unwrap().acquired().previous_owner_died);
+}
