@@ -79,7 +79,7 @@ fn the_owner_comes_again() {
 
 #[test]
 fn two_come_to_take_it() {
-    // With both biased twice as many executions, of which most differ from these in what the two left behind.
+    // With both biased it is twice as many executions.
     let others = if is_long() { &[(LOCK, "unbiased"), (BIAS, "biased")][..] } else { &[(LOCK, "unbiased")] };
     for (visit, how) in others {
         let plan = Plan::bias(&[&[LOCK], &[*visit], &[BIAS]]).preemptions(1).long(|plan| plan.preemptions(3));
