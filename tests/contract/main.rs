@@ -274,10 +274,10 @@ mod only_in_c {
 
 mod only_in_rust {
     use std::time::Duration;
-    use support::{NoHang, Place, elsewhere, join, until};
+    use support::{NoHang, Place, elsewhere, join, until, until_some};
     use turnlock::{
         Error, LockFile,
-        inspect::{self, ClaimMode, WaiterState},
+        inspect::{self, ClaimMode, Waiter, WaiterState},
     };
 
     cases! { settings:
@@ -318,12 +318,12 @@ mod only_in_rust {
                     mutex.lock().map(drop)
                 });
                 let seen = || inspect::snapshot(place.lock_file()).unwrap().locks.remove(0);
-                until("it backs off", || {
-                    seen().queue.first().is_some_and(|waiter| waiter.state == WaiterState::BackedOff)
+                let (claim, waited) = until_some("it backs off", || {
+                    let backed_off = |waiter: &Waiter| waiter.state == WaiterState::BackedOff;
+                    let waiter = seen().queue.into_iter().find(backed_off)?;
+                    Some((waiter.claim, waiter.for_seconds?))
                 });
-                let waiter_seen = seen().queue.remove(0);
-                assert_eq!(waiter_seen.claim.mode, ClaimMode::Exclusive);
-                let waited = waiter_seen.for_seconds.unwrap();
+                assert_eq!(claim.mode, ClaimMode::Exclusive);
                 until("it has waited longer", || {
                     mutex
                         .status()

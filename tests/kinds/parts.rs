@@ -4,7 +4,7 @@ use std::{
     sync::atomic::{AtomicBool, Ordering::Relaxed},
     thread,
 };
-use support::{NoHang, Place, elsewhere, join, until};
+use support::{NoHang, Place, elsewhere, join, until_some};
 use turnlock::{Error, LockFile, inspect::Part};
 
 fn would_block<T>(result: turnlock::Result<T>) -> bool {
@@ -43,8 +43,7 @@ fn a_waiter_for_a_range_goes_before_later_ones_that_overlap_with_it() {
     let first = lock.write(0..10).unwrap();
     std::thread::scope(|threads| {
         let waiter = threads.spawn(|| drop(lock.write(5..20).unwrap()));
-        until("it waits", || lock.status().unwrap().queue.len() == 1);
-        let status = lock.status().unwrap();
+        let status = until_some("it waits", || Some(lock.status().unwrap()).filter(|it| it.queue.len() == 1));
         assert_eq!(status.queue[0].claim.part, Some(Part::Range { first: 5, last: 19 }));
         assert_eq!(status.queue[0].blocked_by, Some(status.holders[0].participant.slot));
         elsewhere(|| {

@@ -5,7 +5,7 @@ use std::{
     thread,
     time::Duration,
 };
-use support::{NoHang, Place, elsewhere, join, until};
+use support::{NoHang, Place, elsewhere, join, until, until_some};
 use turnlock::{Error, LockFile, Semaphore};
 
 fn of(place: &Place, permits: u32) -> (LockFile, Semaphore) {
@@ -67,8 +67,8 @@ fn a_waiter_that_wants_less_does_not_overtake() {
         until("it waits", || semaphore.status().unwrap().queue.len() == 1);
         elsewhere(|| assert!(would_block(semaphore.try_acquire(1))));
         let small = threads.spawn(|| drop(semaphore.acquire(1).unwrap()));
-        until("both wait", || semaphore.status().unwrap().queue.len() == 2);
-        let status = semaphore.status().unwrap();
+        let both_wait = || Some(semaphore.status().unwrap()).filter(|status| status.queue.len() == 2);
+        let status = until_some("both wait", both_wait);
         assert_eq!(status.queue[0].claim.permits, Some(3));
         drop(first);
         assert!(!large.is_finished());

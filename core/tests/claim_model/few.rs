@@ -222,3 +222,12 @@ fn a_death_blocks_nobody_and_is_told_if_it_was_a_writers_inside() {
     let permits_of = |visit| Plan::new(Relation::Permits, &[&[visit], &[permits(2)]]);
     deaths("one with a permit", permits_of, permits(1), false);
 }
+
+/// A reader that enters by the bias does not look whether a notice is due.
+#[test]
+fn who_gives_up_lets_no_reader_past_a_notice() {
+    let hurried = HOLD.then(Then::Upgrade(Limit::For(Duration::ZERO)));
+    let plan = Plan::after_death(&[&[READ, READ], &[hurried]]);
+    let tally = all_hold("a dead writer, a reader and an upgrade given up", 1, &[plan], 1000);
+    assert!(get(&tally.deaths_of_writers) > 0 && get(&tally.upgrades_given_up) > 0, "too little came up");
+}

@@ -77,6 +77,9 @@ pub const UPGRADE: Visit = Visit { then: Then::Upgrade(Limit::Forever), ..HOLD }
 /// Writes, and keeps its place reserved.
 pub const KEEP: Visit = WRITE.retains();
 
+/// A step of a writer that finds no other participant, at which it is inside.
+const INSIDE: usize = 9;
+
 /// Takes so many permits.
 pub const fn permits(weight: u32) -> Visit {
     visit(Claim { mode: Mode::Shared, weight, extent: Extent::WHOLE })
@@ -136,6 +139,8 @@ pub struct Plan {
     pub permits: u32,
     /// Whether the lock begins biased to its readers, and every participant's last acquisition was a reader's.
     pub begins_biased: bool,
+    /// A visit to slot 0 that ends by a death before the others begin.
+    pub begins_after: Option<Visit>,
     /// Whether readers may bias it, and places be retained.
     pub may_be_biased: bool,
     /// Whether everything is explored after a look in vain.
@@ -157,6 +162,7 @@ impl Plan {
             first_slot: 0,
             permits: 2,
             begins_biased: false,
+            begins_after: None,
             may_be_biased,
             unpruned: false,
             meets_always: false,
@@ -174,6 +180,11 @@ impl Plan {
         Plan { begins_biased: true, may_be_biased: true, ..Plan::rwlock(visits) }
     }
 
+    /// A rwlock whose last writer died inside, before any participant of the plan came.
+    pub fn after_death(visits: &[&[Visit]]) -> Self {
+        Plan { begins_after: Some(WRITE.dies(INSIDE)), may_be_biased: true, ..Plan::rwlock(visits) }
+    }
+
     /// The same plan with the slots dealt out in every way around, since the slot breaks ties.
     pub fn in_each_slot(self) -> Vec<Self> {
         (0..self.visits.len()).map(|first_slot| Plan { first_slot, ..self.clone() }).collect()
@@ -185,7 +196,7 @@ impl Plan {
     }
 
     pub fn any(&self, is: impl Fn(&Visit) -> bool) -> bool {
-        self.visits.iter().flatten().any(is)
+        self.visits.iter().flatten().chain(&self.begins_after).any(is)
     }
 
     /// Returns whether a participant revokes a bias, upgrades, or passes over another one.

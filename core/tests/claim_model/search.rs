@@ -23,6 +23,10 @@ pub fn execute(plan: &Arc<Plan>, tally: &Arc<Tally>) {
     if plan.begins_biased {
         At::new(&world, 0).begin_biased(READ.claim);
     }
+    if let Some(visit) = plan.begins_after {
+        assert!(!world.visit(0, visit), "it did not die");
+        At::new(&world, 0).attach();
+    }
     let others: Vec<_> = (1..plan.visits.len())
         .map(|participant| {
             let world = Arc::clone(&world);

@@ -25,6 +25,12 @@ fn a_revocation_that_is_given_up_to_nobody_hides_biased_readers() {
 }
 
 #[test]
+fn a_revocation_that_is_given_up_to_readers_hides_a_notice() {
+    let hurried = HOLD.then(Then::Upgrade(Limit::For(Duration::ZERO)));
+    is_caught(Mutant::CancelsOverNotice, 1, &Plan::after_death(&[&[READ, READ], &[hurried]]), &[OwnerDead]);
+}
+
+#[test]
 fn a_reader_that_looked_at_the_modes_before_an_upgrade_is_inside_with_the_writer() {
     let plan = Plan::rwlock(&[&[UPGRADE], &[READ]]);
     for mutant in [Mutant::NoLookForUpgrade, Mutant::UpgradeEndsTooSoon] {

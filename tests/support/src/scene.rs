@@ -68,8 +68,17 @@ impl NoHang {
 
 /// Waits until `done` says so.
 pub fn until(what: &str, mut done: impl FnMut() -> bool) {
+    until_some(what, || done().then_some(()));
+}
+
+/// Waits until `look` sees something, and returns that. What a second look would see may be another thing: a waiter that looks
+/// round by itself, say, is in no queue for a moment.
+pub fn until_some<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let (began, limit) = (Instant::now(), limit::seconds(PATIENCE));
-    while !done() {
+    loop {
+        if let Some(seen) = look() {
+            return seen;
+        }
         assert!(began.elapsed() < limit, "after {limit:?} still not so: {what}");
         thread::sleep(Duration::from_micros(200));
     }
