@@ -270,6 +270,21 @@ impl<K: LockKind> Handle<K> {
     /// Does what [`Handle::unlock`] does for a guard that is dropped; an error is dropped too.
     #[inline(always)]
     pub fn unlock_unheard(&self, token: u64) {
+        // Of two ways to unlock. The compiler would not inline the guard's drop then, and so keep the guard in memory.
+        if K::BIAS == BiasUse::Readers {
+            self.unlock_unheard_apart(token);
+        } else {
+            self.unlock_unheard_here(token);
+        }
+    }
+
+    #[inline(never)]
+    fn unlock_unheard_apart(&self, token: u64) {
+        self.unlock_unheard_here(token);
+    }
+
+    #[inline(always)]
+    fn unlock_unheard_here(&self, token: u64) {
         match self.unlock_biased(Some(token)) {
             Some(UnlockOutcome::Done) => {}
             left => self.unlock_slowly_unheard(left, token),
