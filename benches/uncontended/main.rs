@@ -8,14 +8,13 @@
 #![allow(missing_docs)]
 
 mod c_abi;
-mod pthread_rwlock;
 mod slots;
 mod table;
 
 use c_abi::{CAbi, Held};
 use criterion::{BenchmarkGroup, Criterion, measurement::WallTime};
 use harness::{
-    contender::{Family, Lock, file_lock::Flock, pthread, semaphore::Posix},
+    contender::{Family, Lock, file_lock::Flock, pthread, pthread_rwlock::PthreadRwLock, semaphore::Posix},
     introduce,
     place::Place,
 };
@@ -61,9 +60,12 @@ fn peers(group: &mut Group) {
     peer(group, "pthread normal", pthread::Family(pthread::Variant::Normal));
     peer(group, "POSIX semaphore", Posix);
     peer(group, "flock", Flock);
-    let rwlock = pthread_rwlock::Shared::new();
-    group.bench_function("pthread_rwlock, read", |bencher| bencher.iter(|| black_box(&rwlock).read()));
-    group.bench_function("pthread_rwlock, write", |bencher| bencher.iter(|| black_box(&rwlock).write()));
+    let place = Place::new(None).unwrap();
+    PthreadRwLock::prepare(&place, false);
+    let rwlock = PthreadRwLock::attach(&place);
+    for (name, writes) in [("pthread_rwlock, read", false), ("pthread_rwlock, write", true)] {
+        group.bench_function(name, |bencher| bencher.iter(|| black_box(&rwlock).with(writes, || {})));
+    }
 }
 
 fn peer<F: Family>(group: &mut Group, name: &str, family: F) {

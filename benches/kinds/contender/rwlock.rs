@@ -2,8 +2,11 @@
 
 use super::Family;
 use crate::{cell::Cell, worker::Lock};
-use harness::{contender::patience, place::Place};
-use std::{hint::black_box, mem::MaybeUninit};
+use harness::{
+    contender::{patience, pthread_rwlock::PthreadRwLock},
+    place::Place,
+};
+use std::hint::black_box;
 use turnlock::{LockFile, RwLock};
 
 pub struct Rust;
@@ -36,48 +39,26 @@ impl Lock for Attached {
     }
 }
 
-/// `PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP` of glibc's pthread.h.
-const PREFER_WRITER_NONRECURSIVE: i32 = 2;
-
 pub struct Pthread {
     /// A writer that waits lets no later reader pass.
     pub writers_first: bool,
 }
 
 impl Family for Pthread {
-    type Lock = PthreadAttached;
+    type Lock = PthreadRwLock;
 
     fn prepare(&self, place: &Place, _: &Cell) {
-        let mut attributes = MaybeUninit::uninit();
-        // SAFETY: attributes are initialised before use; the place is for one rwlock, and it is not used yet.
-        unsafe {
-            assert_eq!(libc::pthread_rwlockattr_init(attributes.as_mut_ptr()), 0);
-            let attributes = attributes.as_mut_ptr();
-            assert_eq!(libc::pthread_rwlockattr_setpshared(attributes, libc::PTHREAD_PROCESS_SHARED), 0);
-            if self.writers_first {
-                assert_eq!(libc::pthread_rwlockattr_setkind_np(attributes, PREFER_WRITER_NONRECURSIVE), 0);
-            }
-            assert_eq!(libc::pthread_rwlock_init(place.page(), attributes), 0);
-        }
+        PthreadRwLock::prepare(place, self.writers_first);
     }
 
-    fn attach(&self, place: &Place, _: &Cell, _: usize) -> PthreadAttached {
-        PthreadAttached(place.page())
+    fn attach(&self, place: &Place, _: &Cell, _: usize) -> PthreadRwLock {
+        PthreadRwLock::attach(place)
     }
 }
 
-pub struct PthreadAttached(*mut libc::pthread_rwlock_t);
-
-impl Lock for PthreadAttached {
+impl Lock for PthreadRwLock {
     #[inline]
     fn with(&self, writes: bool, section: impl FnOnce()) {
-        // SAFETY: an initialised rwlock in memory that stays mapped.
-        let locked = unsafe {
-            if writes { libc::pthread_rwlock_wrlock(self.0) } else { libc::pthread_rwlock_rdlock(self.0) }
-        };
-        assert_eq!(locked, 0);
-        section();
-        // SAFETY: as above, and this thread has it.
-        assert_eq!(unsafe { libc::pthread_rwlock_unlock(self.0) }, 0);
+        PthreadRwLock::with(self, writes, section);
     }
 }

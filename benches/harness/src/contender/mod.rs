@@ -5,6 +5,7 @@ pub mod library;
 mod nothing;
 pub mod patience;
 pub mod pthread;
+pub mod pthread_rwlock;
 pub mod semaphore;
 pub mod ticket;
 pub mod turnlock_rust;
