@@ -270,7 +270,8 @@ impl<K: LockKind> Handle<K> {
     /// Does what [`Handle::unlock`] does for a guard that is dropped; an error is dropped too.
     #[inline(always)]
     pub fn unlock_unheard(&self, token: u64) {
-        // Of two ways to unlock. The compiler would not inline the guard's drop then, and so keep the guard in memory.
+        // A rwlock has two ways to unlock: too much code for the compiler to inline it into the drop of a guard, which would then lie in
+        // memory.
         if K::BIAS == BiasUse::Readers {
             self.unlock_unheard_apart(token);
         } else {
