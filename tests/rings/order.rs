@@ -136,7 +136,8 @@ fn a_slot_that_is_kept_for_holds_can_be_chosen() {
 }
 
 /// Remark IV: a participant that wants a turn waits for n - 1 turns of others at most. All wait, one more comes,
-/// and the turns are counted from the beginning of its membership.
+/// and the turns are counted from the beginning of its membership. Where one was passed over, since it did not run when its turn
+/// came, that says nothing.
 #[test]
 fn a_participant_that_comes_back_waits_for_each_other_once() {
     let _no_hang = NoHang::for_seconds(120);
@@ -145,8 +146,11 @@ fn a_participant_that_comes_back_waits_for_each_other_once() {
         let file = LockFile::options().participants(PARTICIPANTS).open(place.lock_file()).unwrap();
         let ring = file.ring_options().algorithm(algorithm).open("a").unwrap();
         let turns = AtomicU64::new(0);
-        for _ in 0..5 {
+        let passed_over = || inspect::snapshot(file.path()).unwrap().locks[0].counters.passed_over;
+        let mut in_order = 0;
+        while in_order < 5 {
             thread::scope(|threads| {
+                let passed_over_before = passed_over();
                 let held = ring.lock().unwrap();
                 for _ in 0..3 {
                     threads.spawn(|| {
@@ -168,16 +172,21 @@ fn a_participant_that_comes_back_waits_for_each_other_once() {
                 until_in_ring(&file, 5);
                 drop(held);
                 let waited = one_more.join().unwrap();
-                assert!(waited <= 3, "{waited} turns of three others, {algorithm:?}");
+                if passed_over() == passed_over_before {
+                    assert!(waited <= 3, "{waited} turns of three others, {algorithm:?}");
+                    in_order += 1;
+                }
             });
         }
     }
 }
 
+/// Each has joined: its wait begins when it finds that it is not its turn.
 fn until_in_ring(file: &LockFile, how_many: usize) {
     until("all are in the ring", || {
-        let status = inspect::snapshot(file.path()).unwrap();
-        status.locks[0].queue.len() + status.locks[0].holders.len() == how_many
+        let lock = inspect::snapshot(file.path()).unwrap().locks.remove(0);
+        let waiting = lock.queue.iter().filter(|waiter| waiter.for_seconds.is_some());
+        waiting.count() + lock.holders.len() == how_many
     });
 }
 
