@@ -14,8 +14,9 @@ use super::{
     worker::Worker,
 };
 use std::{
+    collections::HashMap,
     io::{PipeReader, Read, pipe},
-    sync::atomic::Ordering::SeqCst,
+    sync::{LazyLock, Mutex, PoisonError, atomic::Ordering::SeqCst},
     time::{Duration, Instant},
 };
 use support::{limit, watchdog};
@@ -110,16 +111,28 @@ fn play(mut crew: Crew) -> Outcome {
     let began = Instant::now();
     for calls in 0.. {
         match (0..LESSONS).find_map(|_| crew.go_along_stretch(calls)) {
-            Some(stretch) if !stretch.is_last => crew.outcome.calls += 1,
+            Some(is_last) if !is_last => crew.outcome.calls += 1,
             last => {
                 crew.outcome.is_complete = last.is_some();
                 break;
             }
         }
     }
+    if crew.outcome.is_complete {
+        let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+        known.insert(crew.outcome.name, std::mem::take(&mut crew.gone));
+    }
     crew.progress.end();
     crew.outcome.seconds = began.elapsed().as_secs_f64();
     crew.outcome
+}
+
+/// The ways that were gone to their ends, by the names of their scenarios: a victim that is stopped goes the one that it was
+/// killed on.
+static KNOWN: LazyLock<Mutex<HashMap<&'static str, Vec<Stretch>>>> = LazyLock::new(Mutex::default);
+
+fn known_way(name: &str) -> Vec<Stretch> {
+    KNOWN.lock().unwrap_or_else(PoisonError::into_inner).get(name).cloned().unwrap_or_default()
 }
 
 pub struct Crew {
@@ -132,6 +145,10 @@ pub struct Crew {
     short_cuts: bool,
     /// Goes to the point after every instruction.
     every: bool,
+    /// The stretches that were gone along before, each until it was tried.
+    known: Vec<Option<Stretch>>,
+    /// Those gone along now.
+    gone: Vec<Stretch>,
 }
 
 /// What a death or a stop led to.
@@ -159,6 +176,8 @@ impl Crew {
         every: bool,
         progress: Progress,
     ) -> Self {
+        // With a mutant the way is another.
+        let known = if one_fault_is_enough { Vec::new() } else { known_way(scenario.name) };
         let (reports, to_reports) = pipe().unwrap();
         let row = Worker::row(&processors(), &to_reports, scenario.play);
         Self {
@@ -170,17 +189,24 @@ impl Crew {
             one_fault_is_enough,
             short_cuts: !scenario.threads,
             every,
+            known: known.into_iter().map(Some).collect(),
+            gone: Vec::new(),
         }
     }
 
-    /// Learns the stretch after so many system calls, and kills or stops a victim at each point of it. `None`: not at each.
-    fn go_along_stretch(&mut self, calls: u32) -> Option<Stretch> {
+    /// Learns the stretch after so many system calls, and kills or stops a victim at each point of it. Returns whether it
+    /// is the last; `None`: not at each point.
+    fn go_along_stretch(&mut self, calls: u32) -> Option<bool> {
         if self.has_seen_enough() {
             return None;
         }
         let start = Point::after_calls(calls, self.outcome.sleeps > 0);
         let short_cuts = self.short_cuts;
-        let stretch = Stretch::learn(start, short_cuts, |from, length| self.two_lessons(from, length))?;
+        let known = self.known.get_mut(calls as usize).and_then(Option::take);
+        let stretch = match known {
+            Some(stretch) => stretch,
+            None => Stretch::learn(start, short_cuts, |from, length| self.lesson(from, length))?,
+        };
         let places = stretch.points(short_cuts, self.every);
         self.progress.learnt(places.len());
         let consequences = self.go_to(&places)?;
@@ -196,7 +222,9 @@ impl Crew {
         self.outcome.instructions += stretch.length();
         self.outcome.points += places.len();
         self.outcome.sleeps += usize::from(stretch.sleeps);
-        Some(stretch)
+        let is_last = stretch.is_last;
+        self.gone.push(stretch);
+        Some(is_last)
     }
 
     /// What the death (or the stop) at each place led to. `None`: some point was not come to.
@@ -235,22 +263,13 @@ impl Crew {
         (!lost && !self.has_seen_enough()).then_some(consequences)
     }
 
-    /// Two trials that note the next instructions from a point on, at the same time if there are two workers. `None`:
-    /// one went wrong.
-    fn two_lessons(&mut self, from: Point, instructions: u32) -> Option<[Lesson; 2]> {
-        let mut lessons = Vec::new();
-        while lessons.len() < 2 {
-            for worker in 0..self.workers.len().min(2) {
-                let place = Place { point: from, address: None, differs: true };
-                self.start(worker, Job { place, number: 0, attempt: 1 }, instructions);
-            }
-            while let Some((worker, _)) = self.wait() {
-                let result = &self.workers[worker].0.arena.result;
-                lessons.push(self.outcome.judge(result, &from, Fate::Killed).then(|| Lesson::of(result)));
-            }
-        }
-        let mut lessons = lessons.into_iter();
-        Some([lessons.next()??, lessons.next()??])
+    /// A trial that notes the next instructions from a point on. `None`: it went wrong.
+    fn lesson(&mut self, from: Point, instructions: u32) -> Option<Lesson> {
+        let place = Place { point: from, address: None, differs: true };
+        self.start(0, Job { place, number: 0, attempt: 1 }, instructions);
+        let (worker, _) = self.wait()?;
+        let result = &self.workers[worker].0.arena.result;
+        self.outcome.judge(result, &from, Fate::Killed).then(|| Lesson::of(result))
     }
 
     fn start(&mut self, worker: usize, job: Job, instructions_to_note: u32) {

@@ -2,7 +2,8 @@
 //!
 //! A stretch is learnt by stepping, some instructions at a time: the fewer at once, the less time passes for the victim
 //! (a step takes some 20 microseconds), which reads the clock now and then; the more, the fewer trials it takes. So it is a
-//! few at first, more and more while trials agree, and a few again where they do not.
+//! few at first, more and more while each lesson goes on from the one before it, and a few again where one does not. A victim
+//! that strayed in a lesson is found out when points of the stretch are gone to, and are not come to.
 
 use super::order::{Point, Result, ShortCut};
 use std::{collections::HashMap, sync::atomic::Ordering::SeqCst};
@@ -10,7 +11,7 @@ use std::{collections::HashMap, sync::atomic::Ordering::SeqCst};
 /// So many instructions are learnt at once, at first and at most.
 const SHORTEST_LESSON: u32 = 50;
 const LONGEST_LESSON: u32 = 1600;
-/// So many times may two trials disagree, in one stretch.
+/// So many times may a lesson not begin where the one before it ended, in one stretch.
 const DISAGREEMENTS: u32 = 200;
 
 /// One point of the way, and the address of its next instruction, if that can be known.
@@ -30,7 +31,7 @@ struct Stop {
 }
 
 /// The instructions between two system calls, by address: from right after the first to the second, which is the last.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Stretch {
     start: Point,
     stops: Vec<Stop>,
@@ -58,22 +59,15 @@ impl Lesson {
             at_sleep: result.at_sleep.load(SeqCst) != 0,
         }
     }
-
-    /// Returns whether both victims went the same way. What others change meanwhile need not be the same.
-    fn agrees_with(&self, other: &Self) -> bool {
-        let addresses = |lesson: &Self| lesson.stops.iter().map(|stop| stop.address).collect::<Vec<_>>();
-        let ends = |lesson: &Self| (lesson.at_call, lesson.at_end, lesson.at_sleep);
-        addresses(self) == addresses(other) && ends(self) == ends(other)
-    }
 }
 
 impl Stretch {
-    /// Learns the one that begins at `start`. `two_lessons` has two trials note so many instructions from a point on, and
-    /// they must agree. `None`: they went wrong, or never agreed.
+    /// Learns the one that begins at `start`. `lesson` has a trial note so many instructions from a point on. `None`: it went
+    /// wrong, or lessons never went on from one another.
     pub fn learn(
         start: Point,
         short_cuts: bool,
-        mut two_lessons: impl FnMut(Point, u32) -> Option<[Lesson; 2]>,
+        mut lesson: impl FnMut(Point, u32) -> Option<Lesson>,
     ) -> Option<Self> {
         let mut stretch = Self { start, stops: Vec::new(), is_last: false, sleeps: false };
         for _ in 0..DISAGREEMENTS {
@@ -82,21 +76,17 @@ impl Stretch {
                 // The last instruction known is the first of the lesson.
                 let last = stretch.places(short_cuts).last();
                 let from = last.map_or(start, |place| place.point);
-                let [one, other] = two_lessons(from, length)?;
-                let first = one.stops.first().map(|stop| stop.address);
-                let follows = last.is_none_or(|place| place.address == first);
-                if !one.agrees_with(&other) || !follows {
+                let mut lesson = lesson(from, length)?;
+                let first = lesson.stops.first().map(|stop| stop.address);
+                if last.is_some_and(|place| place.address != first) {
                     break;
                 }
                 // The first point of all follows a system call or the victim's beginning.
                 let known = stretch.stops.pop().is_none_or(|stop| stop.differs);
-                let stops = one.stops.iter().zip(&other.stops).enumerate().map(|(at, (one, other))| Stop {
-                    differs: if at == 0 { known } else { one.differs || other.differs },
-                    ..*one
-                });
-                stretch.stops.extend(stops);
-                if one.at_call || one.at_end {
-                    return Some(Self { is_last: one.at_end, sleeps: one.at_sleep, ..stretch });
+                lesson.stops.first_mut()?.differs = known;
+                stretch.stops.append(&mut lesson.stops);
+                if lesson.at_call || lesson.at_end {
+                    return Some(Self { is_last: lesson.at_end, sleeps: lesson.at_sleep, ..stretch });
                 }
                 length = (2 * length).min(LONGEST_LESSON);
             }

@@ -1,6 +1,7 @@
 //! What commands print with --json is what docs/turnlock.schema.json says, and no field is left out there.
 
 use super::{growing::with_everything, *};
+use boon::{Compiler, Schemas};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
@@ -23,6 +24,15 @@ fn refuse_others(schema: &mut Value) {
     }
 }
 
+/// Returns what is wrong with `value` by `schema`, which is a good one itself.
+fn fault_by(schema: Value, value: &Value) -> Option<String> {
+    const AT: &str = "https://turnlock.example/schema.json";
+    let (mut compiler, mut schemas) = (Compiler::new(), Schemas::new());
+    compiler.add_resource(AT, schema).unwrap();
+    let schema = compiler.compile(AT, &mut schemas).unwrap_or_else(|error| panic!("{error:#}"));
+    schemas.validate(value, schema).err().map(|error| format!("{error:#}"))
+}
+
 /// Checks what a command printed.
 fn check(command: &str, printed: &Value) {
     let mut strict = schema();
@@ -30,10 +40,8 @@ fn check(command: &str, printed: &Value) {
     let schema = strict.as_object_mut().unwrap();
     schema.remove("anyOf");
     schema.insert("$ref".into(), format!("#/$defs/{command}").into());
-    let validator = jsonschema::validator_for(&strict).unwrap();
-    let wrong: Vec<String> =
-        validator.iter_errors(printed).map(|error| format!("{}: {error}", error.instance_path())).collect();
-    assert!(wrong.is_empty(), "{command}: {}\n{printed:#}", wrong.join("\n"));
+    let wrong = fault_by(strict, printed);
+    assert!(wrong.is_none(), "{command}: {}\n{printed:#}", wrong.unwrap());
 }
 
 #[test]
@@ -187,7 +195,6 @@ fn an_error_is_an_object_too() {
 #[test]
 fn every_command_with_json_is_in_the_schema() {
     let schema = schema();
-    assert!(jsonschema::meta::is_valid(&schema));
     let documented: BTreeSet<String> = schema["anyOf"]
         .as_array()
         .unwrap()
@@ -202,5 +209,5 @@ fn every_command_with_json_is_in_the_schema() {
     let has_json = |name: &String| name != "help" && help(&[name, "--help"]).contains("--json\n");
     let errors = ["error".to_owned()];
     assert_eq!(names.filter(has_json).chain(errors).collect::<BTreeSet<_>>(), documented);
-    assert!(jsonschema::is_valid(&schema, &json!({"deleted": [], "errors": []})));
+    assert_eq!(fault_by(schema, &json!({"deleted": [], "errors": []})), None);
 }

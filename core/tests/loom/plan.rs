@@ -25,6 +25,11 @@ impl Death {
         !matches!(self, Death::At(step) if !matches!(step, Step::Held | Step::Bias | Step::Section | Step::Exit))
     }
 
+    /// Returns whether the model makes an access between it and [`Death::Torn`]. If not, what it leads to is the same.
+    pub fn is_apart(self) -> bool {
+        !matches!(self, Death::Entered | Death::Written)
+    }
+
     /// Returns whether not every visit comes there.
     pub fn is_by_chance(self) -> bool {
         matches!(self, Death::At(Step::Withdraw | Step::Reap | Step::ReapNotice | Step::ReapCleared))

@@ -245,17 +245,14 @@ macro_rules! sleep_of {
     };
 }
 
-pub const BY_MESSAGES: &[&[Scenario]] = &[
-    usual_of!(RicartAgrawala "mesh"),
-    usual_of!(LamportQueue "queue by messages"),
-    death_of!(RicartAgrawala "mesh"),
-    usual_of!(TokenRing "token ring"),
-];
+pub const BY_MESSAGES: &[&[Scenario]] =
+    &[usual_of!(RicartAgrawala "mesh"), death_of!(RicartAgrawala "mesh"), usual_of!(TokenRing "token ring")];
 
 pub const BY_MESSAGES_IN_LONG_RUNS: &[&[Scenario]] = &[
     sleep_of!(RicartAgrawala "mesh"),
     sleep_of!(TokenRing "token ring"),
     death_of!(TokenRing "token ring"),
+    usual_of!(LamportQueue "queue by messages"),
     sleep_of!(LamportQueue "queue by messages"),
     death_of!(LamportQueue "queue by messages"),
     usual_of!(MessageBakery "bakery by messages"),

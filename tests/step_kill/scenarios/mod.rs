@@ -37,7 +37,6 @@ pub const ALL: &[Scenario] = &[
     alone("open: a file that is there", open::opens),
     alone("open: clear a file of another boot", open::clears_after_a_boot),
     alone("attach: a participant", enter::attaches),
-    alone("attach: in an idle dead one's slot", enter::attaches_in_an_idle_dead_ones_slot),
     ATTACH_IN_A_DEAD_HOLDERS_SLOT,
     alone("name: a new lock", names::a_new_lock),
     alone("name: a lock in the place of a removed one", names::in_a_removed_ones_place),
@@ -57,7 +56,6 @@ pub const ALL: &[Scenario] = &[
     stopping("revoke: owner died inside", bias::revokes_a_dead_owners),
     stopping("revoke: owner inside", bias::revokes_and_waits),
     stopping("revoke: in vain", bias::revokes_in_vain),
-    stopping("revoke: a try, owner inside", bias::tries_in_vain),
     stopping("try: a free lock", enter::tries),
     stopping("try: a dead holder's place", enter::tries_a_dead_ones_place),
     stopping("try: a living one there", wait::tries_in_vain),
@@ -84,7 +82,6 @@ pub const ALL: &[Scenario] = &[
     alone("ring: a turn in a dead one's place on it", |trial| {
         ring::comes_in_a_dead_ones_slot(trial, RAYNALS)
     }),
-    stopping("ring: no time", |trial| ring::gives_up(trial, RAYNALS)),
     LINKS_RENEWED,
     alone("ring: unlock, one comes and one left, in a K-state ring", |trial| {
         ring::renews_the_links(trial, K_STATE)
@@ -114,17 +111,14 @@ pub const ALL: &[Scenario] = &[
     PERMITS,
     stopping("semaphore: a permit by a reservation", permits::acquires_by_its_place),
     alone("semaphore: permits of a dead one", permits::acquires_what_a_dead_one_had),
-    alone("semaphore: more permits, by another slot", permits::acquires_more),
     stopping("semaphore: release one by one, one asleep behind", permits::releases_one_by_one),
     alone("semaphore: resize", permits::resizes),
     stopping("ranges: write", parts::writes_a_range),
     alone("ranges: read", parts::reads_a_range),
     alone("ranges: a second one, by another slot", parts::takes_a_second_range),
     RANGE_OF_A_DEAD_ONE,
-    alone("ranges: two died in one slot", parts::reaps_where_one_died_before),
     alone("ranges: several at once", parts::takes_several_ranges),
     alone("keys: write", parts::takes_a_key),
-    alone("keys: a dead one's", parts::takes_a_dead_ones_key),
 ];
 
 /// Those that take long, for example since each look of a wait is one at all that stand in the queue, and those that do nearly what
@@ -139,6 +133,12 @@ pub const IN_LONG_RUNS: &[Scenario] = &[
     }),
     alone("keys: reset, two died in one slot", parts::resets_where_two_died_in_one_slot),
     alone("rwlock: write, one died upgrading", rwlock::writes_in_a_dead_upgraders_place),
+    alone("attach: in an idle dead one's slot", enter::attaches_in_an_idle_dead_ones_slot),
+    stopping("revoke: a try, owner inside", bias::tries_in_vain),
+    stopping("ring: no time", |trial| ring::gives_up(trial, RAYNALS)),
+    alone("semaphore: more permits, by another slot", permits::acquires_more),
+    alone("ranges: two died in one slot", parts::reaps_where_one_died_before),
+    alone("keys: a dead one's", parts::takes_a_dead_ones_key),
     stopping("semaphore: behind a living holder", permits::waits_for_permits),
     stopping("ranges: behind a living holder", parts::waits_for_a_range),
 ];
