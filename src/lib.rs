@@ -156,10 +156,6 @@ mod registers;
 mod slots;
 mod transport;
 
-/// For the command, which starts a thread before it opens a file.
-#[cfg(feature = "command")]
-#[doc(hidden)]
-pub use attach::open_file::prepare_process;
 /// For the command: what `turnlock flock` does with a file that is none of turnlock's.
 #[cfg(feature = "command")]
 #[doc(hidden)]

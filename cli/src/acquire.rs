@@ -8,12 +8,13 @@ use super::{
     lock::{Guard, Lock},
     print,
     signals::Signals,
-    waiting::{NotAcquired, Waiting},
+    waiting::{Lookout, NotAcquired, Waiting},
     wanted::Wanted,
 };
 use std::{
     io::IsTerminal,
     path::{Path, PathBuf},
+    sync::Arc,
     time::Instant,
 };
 use turnlock::{Error, LockFile, Participant, ParticipantOptions};
@@ -57,25 +58,28 @@ impl Acquisition<'_> {
         if *verbose {
             print::message(&format_args!("waiting for {name:?} in {shown}"));
         }
+        let lookout = Lookout::default();
         // Each further round because the file was deleted or replaced.
         for _ in 0..ROUNDS {
-            let opened = match self.open(&wanted) {
+            let opened = match self.open(&wanted, &lookout) {
                 Err(Error::Replaced { .. }) => continue,
                 opened => opened.map_err(|error| Failure::new(exit::NO_FILE, error))?,
             };
             let path = file::path(&opened.file, self.file);
-            let wait = Waiting {
-                path: &path,
+            let wait = Arc::new(Waiting {
+                path: path.clone(),
                 file: opened.identity,
-                name,
-                participant: &opened.participant,
-                wanted: &wanted,
+                name: name.clone(),
+                participant: opened.participant.clone(),
+                wanted: wanted.clone(),
                 limit: limit.map(|limit| limit.saturating_sub(began.elapsed())),
                 verbose: *verbose,
                 tell: *verbose || std::io::stderr().is_terminal(),
-            };
-            let waited = self.signals.while_waiting(&opened.participant, || wait.acquire(&opened.lock));
-            let guard = match waited {
+            });
+            if let Some(signal) = self.signals.asked_to_end() {
+                return Err(Failed::Signal(signal));
+            }
+            let guard = match wait.acquire(&opened.lock, &opened.participant, &lookout) {
                 Ok(guard) => guard,
                 Err(NotAcquired::Error(Error::Replaced { .. })) => {
                     if *verbose {
@@ -94,7 +98,7 @@ impl Acquisition<'_> {
                 }
                 Err(NotAcquired::Error(error)) => {
                     return Err(match (self.signals.asked_to_end(), error) {
-                        (Some(signal), Error::Cancelled) => Failed::Signal(signal),
+                        (Some(signal), Error::Interrupted) => Failed::Signal(signal),
                         (_, error @ Error::NotRecoverable) => {
                             Failure::new(exit::NOT_CONSISTENT, error).into()
                         }
@@ -123,12 +127,16 @@ impl Acquisition<'_> {
     }
 
     /// Opens the file and what is needed in it. [`Error::Replaced`] if the path names another one by then.
-    fn open(&self, wanted: &Wanted) -> turnlock::Result<Opened> {
+    fn open(&self, wanted: &Wanted, lookout: &Lookout) -> turnlock::Result<Opened> {
         let label = self.asked.label.as_ref().unwrap_or(&self.label);
         // One that is there has the mailboxes that it has.
         let is_new = self.asked.is_by_messages() && identity(self.file).is_none();
         let creation = &self.asked.creation;
         let mut options = if is_new { creation.with_mailboxes().options() } else { creation.options() };
+        options.interrupted_by({
+            let (signals, lookout) = (self.signals.clone(), lookout.clone());
+            move || lookout.should_stop(|| signals.asked_to_end().is_some())
+        });
         let file = file::open(options.label(label), self.file)?;
         let path = file::path(&file, self.file);
         let before = identity(&path);

@@ -70,11 +70,23 @@ pub fn group_is_orphaned() -> bool {
     }
 }
 
-/// Returns the signals that this process ignores, each as bit `number - 1`. None where /proc does not tell.
-pub fn ignored_signals() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
+/// What becomes of signals in this process; each is bit `number - 1`.
+#[derive(Clone, Copy)]
+pub struct SignalSets {
+    pub ignored: u64,
+    pub blocked: u64,
+}
+
+impl SignalSets {
+    /// Of this process. None where /proc does not tell.
+    pub fn own() -> Self {
+        let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+        let set = |name: &str| {
+            let set = status.lines().find_map(|line| line.strip_prefix(name));
+            set.and_then(|set| u64::from_str_radix(set.trim(), 16).ok()).unwrap_or(0)
+        };
+        Self { ignored: set("SigIgn:"), blocked: set("SigBlk:") }
+    }
 }
 
 /// Returns whether this process is in the foreground of its terminal, as far as can be seen.

@@ -3,7 +3,7 @@
 //! What was ignored when turnlock was started (by `nohup`, or by a shell for what it starts in the background) stays so,
 //! for the command too.
 
-use super::processes;
+use super::processes::{self, SignalSets};
 use shared_child::{SharedChild, unix::SharedChildExt};
 use signal_hook::{
     consts::{
@@ -11,20 +11,18 @@ use signal_hook::{
         SIGWINCH,
     },
     iterator::{
-        Handle, SignalsInfo,
+        SignalsInfo,
         exfiltrator::origin::{Origin, WithOrigin},
     },
-    low_level::{emulate_default_handler, raise, siginfo::Cause},
+    low_level::{emulate_default_handler, siginfo::Cause},
 };
 use std::{
     io,
     os::unix::process::ExitStatusExt,
     process::{Command, ExitStatus},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
-    thread::JoinHandle,
     time::{Duration, Instant},
 };
-use turnlock::Participant;
 
 /// Those that end a process which does not mind them.
 const ASK_FOR_AN_END: [i32; 7] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGALRM];
@@ -41,34 +39,22 @@ pub fn is_ordinary_end(signal: i32) -> bool {
     ORDINARY_ENDS.contains(&signal)
 }
 
-/// Signals that are kept from here on.
+/// Signals that are kept from here on, until the thread that waits or runs the command asks for them: there is no other.
+#[derive(Clone)]
 pub struct Signals {
-    handle: Handle,
-    seen: Arc<Mutex<Seen>>,
-    thread: Option<JoinHandle<()>>,
-    ignored: u64,
+    kept: Arc<Mutex<Kept>>,
+    sets: SignalSets,
 }
 
-/// What the thread that listens knows.
-#[derive(Default)]
-struct Seen {
+struct Kept {
+    signals: SignalsInfo<WithOrigin>,
     /// The first one that asked for an end.
     asked_to_end: Option<i32>,
-    /// Whose wait it ends.
-    waiter: Option<Participant>,
-    /// The command that they are passed on to.
-    child: Option<Arc<SharedChild>>,
-    /// What came before it was there.
+    /// What came before there was a command to pass it on to.
     early: Vec<Origin>,
     /// All that ever came, each as bit `number - 1`.
     all: u64,
-    /// [`STARTED`] has come: what comes now and is for the whole group, the command has been sent too.
-    has_started: bool,
 }
-
-/// What this process sends itself when its command has been started, so that the thread that listens, which may be late, knows
-/// what came before. Nothing else comes of it.
-const STARTED: i32 = SIGCHLD;
 
 /// How a command ended.
 pub struct Ended {
@@ -78,65 +64,68 @@ pub struct Ended {
     pub by_interrupt: bool,
 }
 
-/// So many milliseconds a signal may be on its way from the kernel to the thread that listens.
+/// For so many milliseconds a signal that the whole group is sent may reach this process later than its command.
 const LATEST: u32 = 200;
+
+/// How often a command is looked after whose end may not come by a signal, since this process was started with that one blocked.
+const LOOK_FOR_CHILDREN: Duration = Duration::from_millis(10);
 
 /// What Ctrl-C sends.
 pub const INTERRUPT: i32 = SIGINT;
 
-fn locked(seen: &Mutex<Seen>) -> MutexGuard<'_, Seen> {
-    seen.lock().unwrap_or_else(PoisonError::into_inner)
+fn bit(signal: i32) -> u64 {
+    1 << (signal - 1)
+}
+
+impl Kept {
+    /// Takes what has come.
+    fn take(&mut self) -> Vec<Origin> {
+        let arrived: Vec<Origin> = self.signals.pending().collect();
+        self.note(&arrived);
+        arrived
+    }
+
+    /// Waits until something comes, and takes that. If the end of a child may not come by a signal: a moment at most.
+    fn wait(&mut self, children_are_told: bool) -> Vec<Origin> {
+        if !children_are_told {
+            std::thread::sleep(LOOK_FOR_CHILDREN);
+            return self.take();
+        }
+        let arrived: Vec<Origin> = self.signals.wait().collect();
+        self.note(&arrived);
+        arrived
+    }
+
+    fn note(&mut self, arrived: &[Origin]) {
+        arrived.iter().for_each(|origin| self.all |= bit(origin.signal));
+    }
 }
 
 impl Signals {
     /// From now on signals that ask for an end are kept.
     pub fn keep() -> io::Result<Self> {
-        // While there is no thread beside this one. What is wrong shows when a file is opened.
-        let _ = turnlock::prepare_process();
-        let ignored = processes::ignored_signals();
-        let is_ignored = |signal: &i32| ignored & (1 << (*signal - 1)) != 0;
+        let sets = SignalSets::own();
+        let is_ignored = |signal: &i32| sets.ignored & bit(*signal) != 0;
         // A process that ignores the ends of its children cannot ask how they ended.
         let children = [SIGCHLD].into_iter().filter(is_ignored);
         let kept = ASK_FOR_AN_END.into_iter().filter(|signal| !is_ignored(signal)).chain(children);
-        let mut signals = SignalsInfo::<WithOrigin>::new(kept)?;
-        let (handle, seen) = (signals.handle(), Arc::<Mutex<Seen>>::default());
-        let thread = std::thread::Builder::new().spawn({
-            let (handle, seen) = (handle.clone(), seen.clone());
-            move || {
-                let this = std::process::id();
-                let is_ours = |origin: &Origin| origin.process.is_some_and(|from| from.pid as u32 == this);
-                while !handle.is_closed() {
-                    let arrived: Vec<Origin> = signals.wait().collect();
-                    let (ends, arrived): (Vec<_>, Vec<_>) =
-                        arrived.into_iter().partition(|origin| origin.signal == SIGCHLD);
-                    // What comes together counts as before the mark.
-                    take(&seen, arrived);
-                    if ends.iter().any(is_ours) {
-                        locked(&seen).has_started = true;
-                    }
-                }
-            }
-        })?;
-        Ok(Self { handle, seen, thread: Some(thread), ignored })
+        let signals = SignalsInfo::<WithOrigin>::new(kept)?;
+        let kept = Kept { signals, asked_to_end: None, early: Vec::new(), all: 0 };
+        Ok(Self { kept: Arc::new(Mutex::new(kept)), sets })
     }
 
-    /// Returns the first signal that asked for an end, before there was a command to pass it on to.
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the first signal that has asked for an end, before there is a command to pass it on to.
     pub fn asked_to_end(&self) -> Option<i32> {
-        locked(&self.seen).asked_to_end
-    }
-
-    /// Does `wait`, which a signal that asks for an end cancels.
-    pub fn while_waiting<T>(&self, waiter: &Participant, wait: impl FnOnce() -> T) -> T {
-        {
-            let mut seen = locked(&self.seen);
-            if seen.asked_to_end.is_some() {
-                waiter.cancel();
-            }
-            seen.waiter = Some(waiter.clone());
-        }
-        let waited = wait();
-        locked(&self.seen).waiter = None;
-        waited
+        let mut kept = self.kept();
+        let arrived = kept.take();
+        let first = arrived.iter().find(|origin| ASK_FOR_AN_END.contains(&origin.signal));
+        kept.asked_to_end = kept.asked_to_end.or(first.map(|origin| origin.signal));
+        kept.early.extend(arrived);
+        kept.asked_to_end
     }
 
     /// Runs the command to its end, passing signals on to it. An error: it could not be started.
@@ -144,50 +133,46 @@ impl Signals {
     /// The command is sent every signal that the group is sent: at least once. In the moment in which it is started that may be
     /// twice, for only the kernel knows which of the two came first.
     pub fn run(&self, command: &mut Command) -> io::Result<Ended> {
+        let mut kept = self.kept();
         for signal in PASSED_ON_TOO {
-            if self.ignored & (1 << (signal - 1)) == 0 {
-                self.handle.add_signal(signal)?;
+            if self.sets.ignored & bit(signal) == 0 {
+                kept.signals.add_signal(signal)?;
             }
         }
-        self.handle.add_signal(STARTED)?;
-        let child = Arc::new(SharedChild::spawn(command)?);
-        let early = {
-            let mut seen = locked(&self.seen);
-            seen.child = Some(child.clone());
-            std::mem::take(&mut seen.early)
-        };
+        // By this the command's end is noticed.
+        kept.signals.add_signal(SIGCHLD)?;
+        let children_are_told = self.sets.blocked & bit(SIGCHLD) == 0;
+        let child = SharedChild::spawn(command)?;
+        let early = std::mem::take(&mut kept.early).into_iter().chain(kept.take()).collect::<Vec<_>>();
         pass_on(&early, &child, |_| true);
-        // An error: then the command gets twice what the group is sent, rather than not at all.
-        let _ = raise(STARTED);
-        let status = child.wait();
-        {
-            let mut seen = locked(&self.seen);
-            (seen.child, seen.has_started) = (None, false);
-        }
-        let by_it = matches!(&status, Ok(status) if status.signal() == Some(INTERRUPT));
-        Ok(Ended { status, by_interrupt: by_it && self.was_sent(INTERRUPT) })
-    }
-
-    /// Returns whether this process was sent a signal that its command was sent, too. The thread that listens may hear of it
-    /// later than of the command's end.
-    fn was_sent(&self, signal: i32) -> bool {
-        (0..LATEST).any(|look| {
-            if look > 0 {
-                std::thread::sleep(Duration::from_millis(1));
+        let status = loop {
+            match child.try_wait() {
+                Ok(None) => {}
+                Ok(Some(status)) => break Ok(status),
+                Err(error) => break Err(error),
             }
-            locked(&self.seen).all & (1 << (signal - 1)) != 0
-        })
+            // What is for the whole group, the command has been sent too.
+            let misses = |origin: &Origin| {
+                let is_to_the_group =
+                    matches!(origin.cause, Cause::Kernel) && TO_THE_GROUP.contains(&origin.signal);
+                !is_to_the_group
+            };
+            pass_on(&kept.wait(children_are_told), &child, misses);
+        };
+        let by_it = matches!(&status, Ok(status) if status.signal() == Some(INTERRUPT));
+        Ok(Ended { status, by_interrupt: by_it && was_sent(&mut kept, INTERRUPT) })
     }
 }
 
-impl Drop for Signals {
-    fn drop(&mut self) {
-        self.handle.close();
-        if let Some(thread) = self.thread.take() {
-            // It does not panic; and if it did, it is not needed any more.
-            let _ = thread.join();
+/// Returns whether this process was sent a signal that its command was sent, too.
+fn was_sent(kept: &mut Kept, signal: i32) -> bool {
+    (0..LATEST).any(|look| {
+        if look > 0 {
+            std::thread::sleep(Duration::from_millis(1));
         }
-    }
+        kept.take();
+        kept.all & bit(signal) != 0
+    })
 }
 
 /// Ends this process as the unhandled signal does, so that its parent process sees that.
@@ -197,33 +182,10 @@ pub fn end_by(signal: i32) -> ! {
     std::process::exit(128 + signal)
 }
 
-fn take(seen: &Mutex<Seen>, arrived: Vec<Origin>) {
-    let (child, has_started) = {
-        let mut seen = locked(seen);
-        arrived.iter().for_each(|origin| seen.all |= 1 << (origin.signal - 1));
-        if seen.child.is_none() {
-            let first = arrived.iter().find(|origin| ASK_FOR_AN_END.contains(&origin.signal));
-            seen.asked_to_end = seen.asked_to_end.or(first.map(|origin| origin.signal));
-            if let (Some(_), Some(waiter)) = (first, &seen.waiter) {
-                waiter.cancel();
-            }
-            seen.early.extend(arrived.iter().cloned());
-        }
-        (seen.child.clone(), seen.has_started)
-    };
-    if let Some(child) = child {
-        pass_on(&arrived, &child, |origin| {
-            let is_to_the_group =
-                matches!(origin.cause, Cause::Kernel) && TO_THE_GROUP.contains(&origin.signal);
-            !(has_started && is_to_the_group)
-        });
-    }
-}
-
 /// Passes on to the command what it `misses`, and stops this process where it was asked to.
 fn pass_on(arrived: &[Origin], child: &SharedChild, misses: impl Fn(&Origin) -> bool) {
     let send = |origin: &Origin| {
-        if misses(origin) {
+        if misses(origin) && origin.signal != SIGCHLD {
             // A command that has just ended needs no signal.
             let _ = child.send_signal(origin.signal);
         }

@@ -9,12 +9,9 @@ use super::{
     wanted::Wanted,
 };
 use std::{
-    path::Path,
-    sync::{
-        Mutex, PoisonError,
-        mpsc::{Receiver, RecvTimeoutError, channel},
-    },
-    time::Duration,
+    path::PathBuf,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
 };
 use turnlock::{
     Error, LockedBy, Participant,
@@ -22,17 +19,17 @@ use turnlock::{
 };
 
 /// One wait.
-pub struct Waiting<'a> {
+pub struct Waiting {
     /// The lock file, with its folder resolved.
-    pub path: &'a Path,
+    pub path: PathBuf,
     /// The file's device and inode number.
     pub file: (u64, u64),
     /// The lock's name.
-    pub name: &'a str,
+    pub name: String,
     /// As whom.
-    pub participant: &'a Participant,
+    pub participant: Participant,
     /// What is wanted of the lock.
-    pub wanted: &'a Wanted,
+    pub wanted: Wanted,
     /// For how long at most; nothing: until the lock is free.
     pub limit: Option<Duration>,
     /// Whether to say who is waited for.
@@ -54,73 +51,94 @@ const FIRST_LOOK: Duration = Duration::from_millis(200);
 /// When to look for the second time, and to say what was seen; and how often from then on.
 const SECOND_LOOK: Duration = Duration::from_secs(1);
 
-impl Waiting<'_> {
-    /// Acquires `lock`.
-    pub fn acquire<'a>(&self, lock: &'a Lock) -> Result<Guard<'a>, NotAcquired>
-    where
-        Self: 'a,
-    {
-        let (participant, wanted) = (self.participant, self.wanted);
-        let endless = Mutex::new(None);
-        let (acquired, until) = channel();
-        std::thread::scope(|threads| {
-            if self.limit != Some(Duration::ZERO) {
-                // Without a thread for it nothing is said, and the wait goes on.
-                let _ = std::thread::Builder::new().spawn_scoped(threads, || self.watch(until, &endless));
-            }
-            let guard = lock.acquire(participant, wanted, self.limit);
-            drop(acquired);
-            guard
-        })
-        .map_err(|error| {
-            match (error, endless.into_inner().unwrap_or_else(PoisonError::into_inner)) {
-                (Error::Cancelled, Some(why)) => NotAcquired::HeldByAncestor(why),
-                (error, _) => NotAcquired::Error(error),
-            }
-        })
+/// What the thread that waits does between its sleeps: it looks who is waited for.
+#[derive(Clone, Default)]
+pub struct Lookout(Arc<Mutex<Option<Watch>>>);
+
+struct Watch {
+    waiting: Arc<Waiting>,
+    line: WaitLine,
+    /// How often it has looked.
+    looks: u32,
+    /// When to look again; `None`: not any more.
+    next: Option<Instant>,
+    /// Why the wait can never end.
+    endless: Option<String>,
+}
+
+impl Lookout {
+    fn watch(&self) -> MutexGuard<'_, Option<Watch>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Looks who is waited for, until the wait is over.
-    fn watch(&self, until: Receiver<()>, endless: &Mutex<Option<String>>) {
-        let mut line = WaitLine::new(self.verbose);
-        for look in 1.. {
-            let pause = match look {
-                1 => FIRST_LOOK,
-                2 => SECOND_LOOK - FIRST_LOOK,
-                _ => SECOND_LOOK,
-            };
-            if until.recv_timeout(pause) != Err(RecvTimeoutError::Timeout) {
-                return;
-            }
-            let Some(status) = self.snapshot() else { continue };
-            let Some(lock) = status.locks.iter().find(|lock| lock.name == self.name) else { continue };
-            let own = |waiter: &&Waiter| waiter.participant.slot == self.participant.slot();
-            // Between two places where it waits it may be in neither for a moment.
-            let own = lock.queue.iter().find(own);
-            // A wait with an end may go on: perhaps none waits for this process, and the ancestor unlocks before it ends.
-            let around_us = || lock.holders.iter().filter(|holder| is_held_around_us(self.file, holder));
-            if self.limit.is_none()
-                && let (Some(own), Some(holder)) = (own, around_us().next())
-                && keep_out(lock, around_us(), own.claim)
-            {
-                *endless.lock().unwrap_or_else(PoisonError::into_inner) = Some(self.never(holder));
-                self.participant.cancel();
-                return;
-            }
-            let goes_on = if look > 1 && self.tell {
-                line.show(|columns| self.in_words(lock, own, columns))
-            } else {
-                look == 1
-            };
-            if !goes_on {
-                return;
-            }
+    /// Looks, if it is time to. Returns whether a wait should end: since `asked_to_end`, or since it never would end. What is no
+    /// acquisition is not ended.
+    pub fn should_stop(&self, asked_to_end: impl FnOnce() -> bool) -> bool {
+        let mut watch = self.watch();
+        let Some(watch) = &mut *watch else { return false };
+        if watch.next.is_some_and(|next| Instant::now() >= next) {
+            watch.look();
         }
+        watch.endless.is_some() || asked_to_end()
+    }
+}
+
+impl Watch {
+    fn look(&mut self) {
+        self.looks += 1;
+        self.next = self.goes_on().then(|| {
+            let pause = if self.looks == 1 { SECOND_LOOK - FIRST_LOOK } else { SECOND_LOOK };
+            Instant::now() + pause
+        });
+    }
+
+    /// Looks. Returns whether it is of use to look again.
+    fn goes_on(&mut self) -> bool {
+        let waiting = &self.waiting;
+        let Some(status) = waiting.snapshot() else { return true };
+        let Some(lock) = status.locks.iter().find(|lock| lock.name == waiting.name) else { return true };
+        let own = |waiter: &&Waiter| waiter.participant.slot == waiting.participant.slot();
+        // Between two places where it waits it may be in neither for a moment.
+        let own = lock.queue.iter().find(own);
+        // A wait with an end may go on: perhaps none waits for this process, and the ancestor unlocks before it ends.
+        let around_us = || lock.holders.iter().filter(|holder| is_held_around_us(waiting.file, holder));
+        if waiting.limit.is_none()
+            && let (Some(own), Some(holder)) = (own, around_us().next())
+            && keep_out(lock, around_us(), own.claim)
+        {
+            self.endless = Some(waiting.never(holder));
+            return false;
+        }
+        if self.looks > 1 && waiting.tell {
+            self.line.show(|columns| waiting.in_words(lock, own, columns))
+        } else {
+            self.looks == 1
+        }
+    }
+}
+
+impl Waiting {
+    /// Acquires `lock`, of a file that was opened to be interrupted by `lookout`.
+    pub fn acquire<'a>(
+        self: &Arc<Self>,
+        lock: &'a Lock,
+        participant: &'a Participant,
+        lookout: &Lookout,
+    ) -> Result<Guard<'a>, NotAcquired> {
+        let (waiting, line) = (self.clone(), WaitLine::new(self.verbose));
+        let next = (self.limit != Some(Duration::ZERO)).then(|| Instant::now() + FIRST_LOOK);
+        *lookout.watch() = Some(Watch { waiting, line, looks: 0, next, endless: None });
+        let acquired = lock.acquire(participant, &self.wanted, self.limit);
+        let endless = lookout.watch().take().and_then(|watch| watch.endless);
+        acquired.map_err(|error| match (error, endless) {
+            (Error::Interrupted, Some(why)) => NotAcquired::HeldByAncestor(why),
+            (error, _) => NotAcquired::Error(error),
+        })
     }
 
     /// Returns the file as it is now, if the path still names the one that this process waits in.
     fn snapshot(&self) -> Option<FileStatus> {
-        let status = file::snapshot(self.path).ok()?;
+        let status = file::snapshot(&self.path).ok()?;
         let own = |one: &ParticipantStatus| {
             one.slot == self.participant.slot() && one.pid == std::process::id() && one.life != Life::Dead
         };
@@ -186,11 +204,11 @@ impl Waiting<'_> {
     /// Returns what is waited for, in few words: the lock or, if it has the default name, its file.
     fn called(&self) -> String {
         let file = self.path.file_name().filter(|_| self.name == DEFAULT);
-        escape::text(&file.map_or(self.name.into(), |file| file.to_string_lossy()))
+        escape::text(&file.map_or(self.name.as_str().into(), |file| file.to_string_lossy()))
     }
 
     fn never(&self, holder: &Holder) -> String {
-        let (name, path, who) = (self.name, escape::path(self.path), describe::who(&holder.participant));
+        let (name, path, who) = (&self.name, escape::path(&self.path), describe::who(&holder.participant));
         describe::without_colours(&format!(
             "{name:?} in {path} is held by {who}, and this runs inside it: waiting would never end. Use another lock \
              inside, or leave this `turnlock run` out (or give --timeout, if this runs in the background and no user \

@@ -71,7 +71,7 @@ impl Known {
 }
 
 /// Sets up what a process has once, whichever files it opens.
-pub fn prepare_process() -> Result<()> {
+fn prepare_process() -> Result<()> {
     fork::prepare()?;
     membarrier::register_while_alone();
     Ok(())

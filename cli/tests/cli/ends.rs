@@ -95,6 +95,37 @@ fn what_was_ignored_stays_so_for_turnlock_and_its_command() {
     // A process that ignores the ends of its children (as some daemons do) starts commands that ignore them too.
     let output = fixture.script("trap '' CHLD; exec turnlock run \"$F\" sh -c 'exit 7'");
     assert_eq!(output.status.code(), Some(7), "{}", errors(&output));
+    // One that blocks them is not told of the end by a signal.
+    let output = fixture.script("exec env --block-signal=CHLD turnlock run \"$F\" sh -c 'sleep 0.1; exit 7'");
+    assert_eq!(output.status.code(), Some(7), "{}", errors(&output));
+}
+
+/// Where each wait is another one.
+#[test]
+fn a_signal_ends_a_wait_for_a_lock_of_any_kind() {
+    let kinds: [&[&str]; 6] = [
+        &["--lock", "mutex"],
+        &["--lock", "rwlock", "-x"],
+        &["--lock", "semaphore", "--permits", "1"],
+        &["--lock", "ranges", "--range", "0-9"],
+        &["--lock", "ring", "--turn"],
+        &["--lock", "by messages", "--algorithm", "lamport-queue", "--mailboxes", "4"],
+    ];
+    for options in kinds {
+        let fixture = Fixture::new();
+        let (mut holder, _output) = fixture.hold(options, "echo inside; sleep 60");
+        let mut waiter = fixture.command("run", options, &["true"]).spawn().unwrap();
+        fixture.until(|status| {
+            let queue = status["locks"][0]["queue"].as_array();
+            queue.is_some_and(|queue| queue.iter().any(|waiter| waiter["for_seconds"].is_number()))
+        });
+        let threads = std::fs::read_dir(format!("/proc/{}/task", waiter.id())).unwrap().count();
+        // By messages another one answers.
+        assert!(threads == 1 || options.contains(&"lamport-queue"), "{threads} threads, {options:?}");
+        signal("TERM", waiter.id());
+        assert_eq!(waiter.wait().unwrap().signal(), Some(15), "{options:?}");
+        end_group(&mut holder);
+    }
 }
 
 #[test]
