@@ -97,10 +97,10 @@ begin_rung() { # begin_rung NAME SECONDS COMMAND...
     rung_pid[$name]=$! rung_limit[$name]=$limit rung_began[$name]=$(date +%s)
 }
 
-# Begins a rung that a change of its sources alone can make fail: the searches of the models, which are not the shipped code, and
-# the rungs that only show that a check catches its mutants. Where it passed with these very sources, it is not run: ci/passed has a
-# line for each such rung, the hash of its sources and its name, which a rung that passes writes. `--long` and
-# TURNLOCK_EVERY_RUNG=1 have it run always.
+# Begins a rung that a change of its sources alone can make fail: the searches of the models, which are not the shipped code, the
+# rungs that only show that a check catches its mutants, and lints of what is linted already, in another form. Where it passed with
+# these very sources, it is not run: ci/passed has a line for each such rung, the hash of its sources and its name, which a rung that
+# passes writes. `--long` and TURNLOCK_EVERY_RUNG=1 have it run always.
 begin_if_changed() { # begin_if_changed NAME SECONDS "SOURCE..." COMMAND...
     local name=$1 limit=$2 sources=$3
     shift 3
