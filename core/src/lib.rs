@@ -19,6 +19,8 @@ pub mod acquire;
 #[forbid(unsafe_code)]
 pub mod algorithm;
 #[forbid(unsafe_code)]
+pub mod coordination;
+#[forbid(unsafe_code)]
 pub mod error;
 #[forbid(unsafe_code)]
 pub mod event;

@@ -210,11 +210,23 @@ pub enum Mutant {
     NextNotDesignated,
     /// A designated waker that is stopped stays designated.
     DesignatedNotReplaced,
+    /// One that waits for a condition, an event or a barrier sleeps without a last look at it.
+    SleepsWithoutLook,
+    /// The notification of a condition is cleared when the waiter that has it is reaped.
+    NotificationDies,
+    /// A notification of the dead is passed on without a look whether another waiter has it already.
+    PassedOnTwice,
+    /// A waiter that a dead one's notification was passed on to clears its own entry before the dead one's.
+    OwnEntryFirst,
+    /// A waiter that gives up clears its entry by a store, also if it was just notified.
+    GivesUpByStore,
+    /// A barrier is broken without a mark in the entries of those that have arrived.
+    BreaksUnmarked,
 }
 
 impl Mutant {
     /// Every mutant. The table in `docs/reliability.md` says what catches it.
-    pub const ALL: [Mutant; 97] = [
+    pub const ALL: [Mutant; 103] = [
         Mutant::NoChoosing,
         Mutant::NoFenceAfterChoosing,
         Mutant::NoFenceBeforeWait,
@@ -312,6 +324,12 @@ impl Mutant {
         Mutant::StaleParkedCounts,
         Mutant::NextNotDesignated,
         Mutant::DesignatedNotReplaced,
+        Mutant::SleepsWithoutLook,
+        Mutant::NotificationDies,
+        Mutant::PassedOnTwice,
+        Mutant::OwnEntryFirst,
+        Mutant::GivesUpByStore,
+        Mutant::BreaksUnmarked,
     ];
 }
 

@@ -59,6 +59,11 @@ impl Recursion<'_> {
         Ok(Some(token))
     }
 
+    /// Returns how often the thread has the lock, if it has it at all.
+    pub fn taken(&self) -> u64 {
+        (self.word.load(Relaxed) & AGAIN) + 1
+    }
+
     /// Unlocks once (the acquisition with this very token, where one is named). `abandon`: as a dying owner does, which
     /// comes about at the last unlock.
     ///

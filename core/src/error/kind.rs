@@ -42,6 +42,7 @@ impl Error {
             Error::Cancelled
             | Error::RecursionLimit
             | Error::NotRecoverable
+            | Error::BrokenBarrier(_)
             | Error::Replaced { .. }
             | Error::Internal(_) => ErrorKind::Other,
         }

@@ -188,6 +188,8 @@ pub enum Error {
         /// The first behind it.
         end: u64,
     },
+    /// The barrier is broken: a party died or gave up, or a participant broke it. It stays so until a reset.
+    BrokenBarrier(String),
     /// The kernel refuses something turnlock needs.
     Unsupported(&'static str),
 }
@@ -293,6 +295,9 @@ impl fmt::Display for Error {
                 f,
                 "the range from {start} to before {end} has nothing in it: its end must be larger than its start"
             ),
+            Error::BrokenBarrier(why) => {
+                write!(f, "the barrier is broken: {why}; it stays so until it is reset")
+            }
             Error::Unsupported(what) => write!(f, "the kernel refuses {what}"),
         }
     }
@@ -400,6 +405,7 @@ impl Error {
             Error::Permits { .. } => TURNLOCK_ERROR_PERMITS,
             Error::TooManyReleased { .. } => TURNLOCK_ERROR_TOO_MANY_RELEASED,
             Error::EmptyRange { .. } => TURNLOCK_ERROR_EMPTY_RANGE,
+            Error::BrokenBarrier(_) => TURNLOCK_ERROR_BROKEN_BARRIER,
         }
     }
 }
@@ -420,15 +426,15 @@ mod tests {
 
     #[test]
     fn every_number_has_a_sentence_of_its_own() {
-        let texts: Vec<_> = (-36..=2).map(status_text).collect();
+        let texts: Vec<_> = (-37..=3).map(status_text).collect();
         let mut distinct = texts.clone();
         distinct.sort_unstable();
         distinct.dedup();
         assert_eq!(texts.len(), distinct.len());
         assert!(!texts.contains(&"unknown turnlock status"));
-        assert_eq!(status_text(-37), "unknown turnlock status");
-        assert_eq!(status_text(3), "unknown turnlock status");
+        assert_eq!(status_text(-38), "unknown turnlock status");
+        assert_eq!(status_text(4), "unknown turnlock status");
         let back = |status| Error::of_status(status).is_none_or(|error| error.code() == status);
-        assert!((-37..=2).all(back));
+        assert!((-38..=3).all(back));
     }
 }

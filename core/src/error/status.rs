@@ -10,6 +10,8 @@ pub const TURNLOCK_OK: i32 = 0;
 pub const TURNLOCK_OWNER_DEAD: i32 = 1;
 /// Another participant waits for the lock that the caller holds.
 pub const TURNLOCK_CONTENDED: i32 = 2;
+/// Another participant has done it before: there is nothing to do.
+pub const TURNLOCK_DONE: i32 = 3;
 
 /// An argument is NULL, out of range or contradicts another.
 pub const TURNLOCK_ERROR_INVALID_ARGUMENT: i32 = -1;
@@ -86,6 +88,8 @@ pub const TURNLOCK_ERROR_PERMITS: i32 = -34;
 pub const TURNLOCK_ERROR_TOO_MANY_RELEASED: i32 = -35;
 /// The range is empty, or its end lies before its start.
 pub const TURNLOCK_ERROR_EMPTY_RANGE: i32 = -36;
+/// The barrier is broken: a party died or gave up, or a participant broke it. It stays so until a reset.
+pub const TURNLOCK_ERROR_BROKEN_BARRIER: i32 = -37;
 
 /// The sentence for a status number. Total: an unknown number has a sentence too.
 ///
@@ -96,6 +100,7 @@ pub fn text_with_nul(status: i32) -> &'static core::ffi::CStr {
         TURNLOCK_OK => c"done",
         TURNLOCK_OWNER_DEAD => c"acquired; the previous holder died while it had the lock",
         TURNLOCK_CONTENDED => c"another participant waits for the lock",
+        TURNLOCK_DONE => c"done before; there is nothing to do",
         TURNLOCK_ERROR_INVALID_ARGUMENT => c"an argument is NULL, out of range or contradicts another",
         TURNLOCK_ERROR_WOULD_BLOCK => c"the lock is taken",
         TURNLOCK_ERROR_TIMED_OUT => c"the time limit passed before the turn came",
@@ -134,6 +139,7 @@ pub fn text_with_nul(status: i32) -> &'static core::ffi::CStr {
         TURNLOCK_ERROR_PERMITS => c"the semaphore never has so many permits, or none were asked for",
         TURNLOCK_ERROR_TOO_MANY_RELEASED => c"more permits were to be given back than the caller has",
         TURNLOCK_ERROR_EMPTY_RANGE => c"the range has nothing in it",
+        TURNLOCK_ERROR_BROKEN_BARRIER => c"the barrier is broken, and stays so until a reset",
         _ => c"unknown turnlock status",
     }
 }

@@ -24,6 +24,9 @@ const TOO_SHORT: u64 = 10_000;
 const COSTLY: u64 = 100_000;
 /// A waiter that lost it for longer was stopped; that is no cost of yielding.
 const MOST_COSTLY: u64 = 100_000_000;
+/// So often in a row a participant spins in vain for what is no lock; after that it spins each so many waits only.
+const VAIN_AT_MOST: u32 = 3;
+const SPINS_AGAIN: u32 = 64;
 /// For so many times as long there is no more yielding then: at first, and where that happens again and again. At first
 /// more would be wrong, since the waiters for a lock with longer sections take their time as well.
 const PAID_BACK_AT_LEAST: u64 = 100;
@@ -38,6 +41,8 @@ pub struct AdaptiveSpin {
     further_back: Learned,
     no_yields_before: AtomicU64,
     paid_back: AtomicU64,
+    /// How often in a row it was in vain to spin for what is no lock.
+    vain: AtomicU32,
 }
 
 /// How long to yield, in nanoseconds.
@@ -52,6 +57,7 @@ impl Default for AdaptiveSpin {
             further_back: Learned(AtomicU64::new(SOON)),
             no_yields_before: AtomicU64::new(0),
             paid_back: AtomicU64::new(PAID_BACK_AT_LEAST),
+            vain: AtomicU32::new(0),
         }
     }
 }
@@ -83,6 +89,17 @@ impl AdaptiveSpin {
         let spins = (budget * 7 + wanted) / 8;
         self.spins.store(spins.clamp(at_least, at_most), Relaxed);
         enough.is_some()
+    }
+
+    /// Spins while `must_wait`, for something that may take long: an event, or the last one at a barrier. Returns whether that was
+    /// enough. Where it is in vain time and again, it spins seldom: with more parties than processors, it keeps the others from
+    /// coming.
+    pub fn spin_for_others<P: Platform>(&self, must_wait: impl Fn() -> bool) -> bool {
+        let vain = self.vain.load(Relaxed);
+        let is_worth_a_try = vain < VAIN_AT_MOST || vain.is_multiple_of(SPINS_AGAIN);
+        let enough = is_worth_a_try && spin_at_most(P::SPINS, must_wait).is_some();
+        self.vain.store(if enough { 0 } else { vain.wrapping_add(1) }, Relaxed);
+        enough
     }
 
     /// Yields while `must_wait`, as long as it is worth in this stage. Returns whether that was enough; `None`: it was not

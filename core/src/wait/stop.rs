@@ -45,7 +45,7 @@ pub struct Stop<'a> {
 impl Stop<'_> {
     /// The waiter says where it is going to park. A full fence comes next, then [`Stop::is_requested`].
     #[inline]
-    pub(super) fn about_to_park(&self, spot: u64) {
+    pub(crate) fn about_to_park(&self, spot: u64) {
         if let Some(cancel) = self.cancel {
             cancel.about_to_park(spot);
         }
@@ -53,20 +53,20 @@ impl Stop<'_> {
 
     /// Returns whether another thread asks for an end, behind that fence.
     #[inline]
-    pub(super) fn is_requested(&self) -> bool {
+    pub(crate) fn is_requested(&self) -> bool {
         self.cancel.is_some_and(Cancel::is_requested)
     }
 
     /// The waiter is not parked any more.
     #[inline]
-    pub(super) fn unparked(&self) {
+    pub(crate) fn unparked(&self) {
         if let Some(cancel) = self.cancel {
             cancel.unparked();
         }
     }
 
     /// Takes the request back. Returns whether there was one.
-    pub(super) fn take_request(&self) -> bool {
+    pub(crate) fn take_request(&self) -> bool {
         self.cancel.is_some_and(Cancel::clear)
     }
 }

@@ -7,12 +7,15 @@ use turnlock_core::sync::{AtomicU32, Ordering::Relaxed};
 use turnlock_core::wait::Platform;
 
 loom::lazy_static! {
-    /// The words on which threads sleep, by their addresses.
-    static ref ASLEEP: Mutex<Vec<usize>> = Mutex::new(Vec::new());
+    /// Who sleeps, and how many ever did.
+    static ref ASLEEP: Mutex<(Vec<Sleeper>, usize)> = Mutex::new((Vec::new(), 0));
     static ref WOKEN: Condvar = Condvar::new();
     /// No step of the model.
     static ref NOW: PlainU64 = PlainU64::new(1_000_000_000);
 }
+
+/// A thread that sleeps: on which word, by its address, and the how manyth of all sleeps it is.
+type Sleeper = (usize, usize);
 
 pub struct Loom;
 
@@ -26,8 +29,10 @@ impl Platform for Loom {
         if word.load(Relaxed) != seen {
             return false;
         }
-        asleep.push(address);
-        while asleep.contains(&address) {
+        asleep.1 += 1;
+        let sleeper = (address, asleep.1);
+        asleep.0.push(sleeper);
+        while asleep.0.contains(&sleeper) {
             asleep = WOKEN.wait(asleep).unwrap();
         }
         false
@@ -36,10 +41,10 @@ impl Platform for Loom {
     fn wake_all(word: &AtomicU32) -> bool {
         let address = std::ptr::from_ref(word).addr();
         let mut asleep = ASLEEP.lock().unwrap();
-        let before = asleep.len();
-        asleep.retain(|sleeper| *sleeper != address);
+        let before = asleep.0.len();
+        asleep.0.retain(|(other, _)| *other != address);
         WOKEN.notify_all();
-        asleep.len() < before
+        asleep.0.len() < before
     }
 
     /// A second later each time: no waiter stays awake for the sake of a turn that comes soon.

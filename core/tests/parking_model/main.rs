@@ -1,4 +1,4 @@
-//! Parking (`turnlock_core::wait`) under loom: every interleaving of a waiter and of one that unparks it, and every stale value
+//! Parking (`turnlock_core::wait`) and what sleeps besides (`turnlock_core::coordination`) under loom: every interleaving of a waiter and of one that unparks it, and every stale value
 //! that the C11 orders let a load return.
 //!
 //! The waiter, the parking spot and the standby queue are those that ship, over a futex of loom's mutex and condition
@@ -12,6 +12,7 @@
 //! ```
 #![cfg(loom)]
 
+mod coordination;
 mod futex;
 mod scenes;
 

@@ -1,0 +1,98 @@
+//! The words of a condition, an event and a barrier, for three slots.
+
+use super::futex::Loom;
+use std::time::Duration;
+use turnlock_core::acquire::site::Limit;
+use turnlock_core::coordination::{Barrier, Bed, Condition, Event, SleeperCell, Slept, Tag, sleep_until};
+use turnlock_core::sync::{AtomicU32, AtomicU64};
+use turnlock_core::wait::{AdaptiveSpin, CalledWord, Stop, name_of};
+
+pub const SLOTS: usize = 3;
+const GENERATION: u64 = 1;
+
+pub struct Cell {
+    called: AtomicU32,
+    asleep: AtomicU32,
+}
+
+impl CalledWord for Cell {
+    fn called(&self) -> &AtomicU32 {
+        &self.called
+    }
+}
+
+impl SleeperCell for Cell {
+    fn asleep(&self) -> &AtomicU32 {
+        &self.asleep
+    }
+}
+
+pub struct Words {
+    state: AtomicU64,
+    sequence: AtomicU64,
+    passing: AtomicU32,
+    wake: AtomicU32,
+    entries: [AtomicU64; SLOTS],
+    cells: [Cell; SLOTS],
+    slots_in_use: AtomicU32,
+}
+
+impl Words {
+    pub fn new() -> Self {
+        Self {
+            state: AtomicU64::new(0),
+            sequence: AtomicU64::new(0),
+            passing: AtomicU32::new(0),
+            wake: AtomicU32::new(0),
+            entries: std::array::from_fn(|_| AtomicU64::new(0)),
+            cells: std::array::from_fn(|_| Cell { called: AtomicU32::new(0), asleep: AtomicU32::new(0) }),
+            slots_in_use: AtomicU32::new(SLOTS as u32),
+        }
+    }
+
+    pub fn condition(&self) -> Condition<'_, Cell> {
+        Condition {
+            sequence: &self.sequence,
+            passing: &self.passing,
+            entries: &self.entries,
+            cells: &self.cells,
+            slots_in_use: &self.slots_in_use,
+            tag: Tag::of(GENERATION),
+        }
+    }
+
+    pub fn event(&self) -> Event<'_> {
+        Event { state: &self.state, wake: &self.wake, tag: Tag::of(GENERATION) }
+    }
+
+    pub fn barrier(&self, parties: u32) -> Barrier<'_> {
+        Barrier {
+            state: &self.state,
+            wake: &self.wake,
+            entries: &self.entries,
+            slots_in_use: &self.slots_in_use,
+            tag: Tag::of(GENERATION),
+            parties,
+        }
+    }
+
+    /// The entry of `slot`, for what a dead participant left in the middle of a step.
+    pub fn entry(&self, slot: usize) -> &AtomicU64 {
+        &self.entries[slot]
+    }
+
+    /// Has `me` sleep until `is_over`, where it is called or where all do.
+    pub fn sleep(&self, me: usize, alone: bool, is_over: impl Fn() -> bool) {
+        let (adaptive, since) = (AdaptiveSpin::default(), AtomicU64::new(0));
+        let bed = Bed {
+            wake: if alone { &self.cells[me].called } else { &self.wake },
+            asleep: alone.then_some(&self.cells[me].asleep),
+            waiting_since: &since,
+            name: name_of(1, me),
+            limit: Limit::For(Duration::from_secs(1_000_000)),
+            stop: Stop { cancel: None, interrupt: None },
+            adaptive: &adaptive,
+        };
+        assert_eq!(sleep_until::<Loom>(&bed, is_over, || Ok(())).unwrap(), Slept::Over);
+    }
+}
