@@ -42,7 +42,7 @@
  *   Where memory runs out a call fails with TURNLOCK_ERROR_NO_MEMORY and nothing is done.
  * - Once loaded the library stays loaded: dlclose changes nothing.
  *
- * Contents, with the number of functions (101 in all):
+ * Contents, with the number of functions (126 in all):
  * - Versions (3): which library is loaded
  * - Statuses (2): what functions return, and what was wrong
  * - Lock files (7): open, close, remove a lock, what was transferred to a descriptor
@@ -53,8 +53,12 @@
  * - Range locks (10): one at a time in each part of a range of numbers
  * - Keyed locks (10): one at a time for each key
  * - Turn rings (9): each in turn
+ * - Conditions (5): wait with a lock until notified
+ * - Events (6): wait until it is set
+ * - Barriers (6): wait for one another
+ * - Onces (7): one does it, once
  * - Requests (0): what a hold is to acquire
- * - Holds (16): what any thread may release
+ * - Holds (17): what any thread may release
  *
  * Made from the Rust sources by `TURNLOCK_BLESS=1 cargo test --test header`; do not edit.
  */
@@ -134,6 +138,11 @@ uint32_t turnlock_version_number(void);
  * Another participant waits for the lock that the caller holds.
  */
 #define TURNLOCK_CONTENDED 2
+
+/**
+ * Another participant has done it before: there is nothing to do.
+ */
+#define TURNLOCK_DONE 3
 
 /**
  * An argument is NULL, out of range or contradicts another.
@@ -316,6 +325,11 @@ uint32_t turnlock_version_number(void);
  * The range is empty, or its end lies before its start.
  */
 #define TURNLOCK_ERROR_EMPTY_RANGE (-36)
+
+/**
+ * The barrier is broken: a party died or gave up, or a participant broke it. It stays so until a reset.
+ */
+#define TURNLOCK_ERROR_BROKEN_BARRIER (-37)
 
 /**
  * A one-line sentence for any status, known or not. Valid for ever, never NULL.
@@ -864,8 +878,8 @@ int32_t turnlock_lock_previous_owner(const struct turnlock_lock *lock, struct tu
 
 /**
  * Opens a lock that is not recoverable again, in its turn and beside no other holder, after the data were repaired or
- * given up. Of a range lock or a keyed lock: marks all parts consistent that dead participants left. A semaphore is
- * left as it is. Errors as `turnlock_mutex_lock`, but for _NOT_RECOVERABLE.
+ * given up. Of a range lock or a keyed lock: marks all parts consistent that dead participants left. A semaphore, a
+ * condition and an event are left as they are; a barrier is opened anew, and a once is to be done again. Errors as `turnlock_mutex_lock`, but for _NOT_RECOVERABLE.
  *
  * The caller promises:
  * `lock` is a handle of a lock.
@@ -2012,6 +2026,329 @@ int32_t turnlock_ring_mark_consistent(const struct turnlock_ring *ring);
  */
 int32_t turnlock_ring_leave(const struct turnlock_ring *ring);
 
+/* Conditions -------------------------------------------------------------------------------------------- */
+
+/**
+ * `flags` of `turnlock_condition_open`: do not create it.
+ */
+#define TURNLOCK_CONDITION_MUST_EXIST 1
+
+/**
+ * A condition in a lock file: a participant that holds a lock of the same file unlocks it and waits, in one step, until another
+ * one notifies it; then it has the lock again. As `pthread_cond_t`, over deaths: the notification of a waiter that dies before
+ * it has the lock goes to the next one. Waiters are notified in the order in which they came, and none without a notification.
+ */
+typedef struct turnlock_condition turnlock_condition;
+
+/**
+ * Opens the condition called `name` (1 to 63 bytes of UTF-8), creating it if the file has nothing of that name, and puts a
+ * handle into `condition`. `flags` are TURNLOCK_CONDITION_... or'ed together, or 0.
+ *
+ * TURNLOCK_ERROR_BAD_NAME, _LOCKS_FULL, _KIND (the name belongs to another kind), _NOT_FOUND, _PARTICIPANTS_FULL,
+ * _INVALID_ARGUMENT, _DAMAGED.
+ *
+ * The caller promises:
+ * `file` is a file handle, `name` a NUL-terminated string, `condition` NULL or writable.
+ */
+int32_t turnlock_condition_open(const struct turnlock_file *file,
+                                const char *name,
+                                uint32_t flags,
+                                struct turnlock_condition **condition);
+
+/**
+ * Closes a condition handle.
+ *
+ * The caller promises:
+ * `condition` is NULL or a condition handle; no other thread is inside a call with it.
+ */
+int32_t turnlock_condition_close(struct turnlock_condition *condition);
+
+/**
+ * Notifies the participant that has waited longest, if there is one; the lock need not be held. `notified`, which may be NULL,
+ * gets how many were notified, 0 or 1. A signal handler may call it.
+ *
+ * TURNLOCK_ERROR_NOT_FOUND if the condition was removed; _PARTICIPANTS_FULL at a thread's first call; _DAMAGED, _REPLACED.
+ *
+ * The caller promises:
+ * `condition` is a condition handle; `notified` is NULL or writable.
+ */
+int32_t turnlock_condition_notify_one(const struct turnlock_condition *condition,
+                                      uint32_t *notified);
+
+/**
+ * Notifies every participant that waits by now, the one that has waited longest first. Otherwise as
+ * `turnlock_condition_notify_one`.
+ *
+ * The caller promises:
+ * As `turnlock_condition_notify_one`.
+ */
+int32_t turnlock_condition_notify_all(const struct turnlock_condition *condition, uint32_t *notified);
+
+/**
+ * Unlocks `lock`, a mutex or a reader/writer lock that the calling thread holds exclusively, cast to `turnlock_lock`; waits
+ * until the condition is notified; and locks it again. `wait` and `time_ns` say how long it waits for the notification:
+ * TURNLOCK_WAIT_FOREVER, _AT_MOST, _UNTIL. The lock is waited for without a limit. 0, or TURNLOCK_OWNER_DEAD if the last holder of the lock died
+ * inside, as `turnlock_mutex_lock`. A recursive mutex is unlocked whole.
+ *
+ * The lock is held again, as before, after TURNLOCK_ERROR_TIMED_OUT, _CANCELLED, _INTERRUPTED, _NOT_FOUND (the condition was removed,
+ * also meanwhile), _INVALID_ARGUMENT (it is waited for with another lock at this moment; the lock is one of another file, or of a kind that
+ * is not held exclusively), _HOLD_BUSY (in a signal handler that has interrupted a wait of its thread here); and _NOT_OWNER says
+ * that it was not held. It is not held after _NOT_RECOVERABLE, _SYSTEM and _PERMISSION: then the notification goes to another
+ * waiter. After _DAMAGED and _REPLACED, by which the file is of no more use, it may be held: unlock it all the same. `acquired` may be NULL. It is filled in whenever the lock was taken again, also
+ * where the call fails.
+ *
+ * The caller promises:
+ * `condition` is a condition handle; `lock` is NULL or a handle of a lock; `acquired` is NULL, or writable as far as its `size` says.
+ */
+int32_t turnlock_condition_wait(const struct turnlock_condition *condition,
+                                const struct turnlock_lock *lock,
+                                uint32_t wait,
+                                uint64_t time_ns,
+                                struct turnlock_acquired *acquired);
+
+/* Events ------------------------------------------------------------------------------------------------ */
+
+/**
+ * `flags` of `turnlock_event_open`: do not create it.
+ */
+#define TURNLOCK_EVENT_MUST_EXIST 1
+
+/**
+ * An event in a lock file: it is set or not, and participants wait until it is set. It stays set until it is cleared, or the
+ * machine boots. No death disturbs it.
+ */
+typedef struct turnlock_event turnlock_event;
+
+/**
+ * Opens the event called `name` (1 to 63 bytes of UTF-8), creating it if the file has nothing of that name, and puts a handle into
+ * `event`. One that is created now is not set. `flags` are TURNLOCK_EVENT_... or'ed together, or 0.
+ *
+ * Errors as `turnlock_condition_open`.
+ *
+ * The caller promises:
+ * `file` is a file handle, `name` a NUL-terminated string, `event` NULL or writable.
+ */
+int32_t turnlock_event_open(const struct turnlock_file *file,
+                            const char *name,
+                            uint32_t flags,
+                            struct turnlock_event **event);
+
+/**
+ * Closes an event handle.
+ *
+ * The caller promises:
+ * `event` is NULL or an event handle; no other thread is inside a call with it.
+ */
+int32_t turnlock_event_close(struct turnlock_event *event);
+
+/**
+ * Sets the event: all that wait for it go on. A signal handler may call it.
+ *
+ * TURNLOCK_ERROR_NOT_FOUND if it was removed; _DAMAGED.
+ *
+ * The caller promises:
+ * `event` is an event handle.
+ */
+int32_t turnlock_event_set(const struct turnlock_event *event);
+
+/**
+ * Clears the event: who waits from now on waits until it is set again. Otherwise as `turnlock_event_set`.
+ *
+ * The caller promises:
+ * As `turnlock_event_set`.
+ */
+int32_t turnlock_event_clear(const struct turnlock_event *event);
+
+/**
+ * Puts 1 into `set` if the event is set, else 0. Errors as `turnlock_event_set`.
+ *
+ * The caller promises:
+ * `event` is an event handle; `set` is NULL or writable.
+ */
+int32_t turnlock_event_is_set(const struct turnlock_event *event, uint32_t *set);
+
+/**
+ * Waits until the event is set, as long as `wait` and `time_ns` say: TURNLOCK_WAIT_... . A wait that began before the event was set
+ * ends, also if it was cleared since.
+ *
+ * TURNLOCK_ERROR_WOULD_BLOCK, _TIMED_OUT; _CANCELLED (by a hold of the thread, `turnlock_hold_of_thread`), _INTERRUPTED; _NOT_FOUND if
+ * it was removed, also meanwhile; _PARTICIPANTS_FULL at a thread's first wait; _HOLD_BUSY in a signal handler that has
+ * interrupted a wait of its thread here; _INVALID_ARGUMENT, _DAMAGED.
+ *
+ * The caller promises:
+ * `event` is an event handle.
+ */
+int32_t turnlock_event_wait(const struct turnlock_event *event,
+                            uint32_t wait,
+                            uint64_t time_ns);
+
+/* Barriers ---------------------------------------------------------------------------------------------- */
+
+/**
+ * `flags` of `turnlock_barrier_open`: do not create it.
+ */
+#define TURNLOCK_BARRIER_MUST_EXIST 1
+
+/**
+ * A barrier in a lock file: so many parties wait until all of them have come; then all go on. The death of a party breaks it for all, and
+ * so does one whose time is over, until a reset.
+ */
+typedef struct turnlock_barrier turnlock_barrier;
+
+/**
+ * Opens the barrier called `name` (1 to 63 bytes of UTF-8) of so many parties, creating it if the file has nothing of that name, and
+ * puts a handle into `barrier`. With 0 parties it must exist, with however many it has. `flags` are TURNLOCK_BARRIER_... or'ed
+ * together, or 0.
+ *
+ * TURNLOCK_ERROR_KIND if it has another number of parties; others as `turnlock_condition_open`.
+ *
+ * The caller promises:
+ * `file` is a file handle, `name` a NUL-terminated string, `barrier` NULL or writable.
+ */
+int32_t turnlock_barrier_open(const struct turnlock_file *file,
+                              const char *name,
+                              uint32_t parties,
+                              uint32_t flags,
+                              struct turnlock_barrier **barrier);
+
+/**
+ * Closes a barrier handle.
+ *
+ * The caller promises:
+ * `barrier` is NULL or a barrier handle; no other thread is inside a call with it.
+ */
+int32_t turnlock_barrier_close(struct turnlock_barrier *barrier);
+
+/**
+ * Waits until all parties have come, as long as `wait` and `time_ns` say: TURNLOCK_WAIT_FOREVER, _AT_MOST, _UNTIL. `is_last`, which
+ * may be NULL, gets 1 for one of them, the last, and 0 for the others.
+ *
+ * TURNLOCK_ERROR_BROKEN_BARRIER: `turnlock_last_error_message` says who died, gave up, or broke it. _TIMED_OUT, _CANCELLED,
+ * _INTERRUPTED, and then the barrier is broken for the others; others as `turnlock_event_wait`.
+ *
+ * The caller promises:
+ * `barrier` is a barrier handle; `is_last` is NULL or writable.
+ */
+int32_t turnlock_barrier_wait(const struct turnlock_barrier *barrier,
+                              uint32_t wait,
+                              uint64_t time_ns,
+                              uint32_t *is_last);
+
+/**
+ * Breaks the barrier: those that wait, and those that come until a reset, get TURNLOCK_ERROR_BROKEN_BARRIER.
+ *
+ * TURNLOCK_ERROR_NOT_FOUND, _PARTICIPANTS_FULL, _DAMAGED.
+ *
+ * The caller promises:
+ * `barrier` is a barrier handle.
+ */
+int32_t turnlock_barrier_abort(const struct turnlock_barrier *barrier);
+
+/**
+ * Opens the barrier anew, whether it is broken or not. Those that wait get TURNLOCK_ERROR_BROKEN_BARRIER; the deaths so far are
+ * forgotten. Errors as `turnlock_barrier_abort`.
+ *
+ * The caller promises:
+ * `barrier` is a barrier handle.
+ */
+int32_t turnlock_barrier_reset(const struct turnlock_barrier *barrier);
+
+/**
+ * Says how many parties the barrier has, and how many of them wait at this moment. Either place may be NULL.
+ * TURNLOCK_ERROR_BROKEN_BARRIER if it is broken, and both are written all the same; _NOT_FOUND, _DAMAGED.
+ *
+ * The caller promises:
+ * `barrier` is a barrier handle; `parties` and `waiting` are NULL or writable.
+ */
+int32_t turnlock_barrier_query(const struct turnlock_barrier *barrier, uint32_t *parties, uint32_t *waiting);
+
+/* Onces ------------------------------------------------------------------------------------------------- */
+
+/**
+ * `flags` of `turnlock_once_open`: do not create it.
+ */
+#define TURNLOCK_ONCE_MUST_EXIST 1
+
+/**
+ * `flags` of `turnlock_once_open`: what is done stays done when the machine boots, if it is created now.
+ */
+#define TURNLOCK_ONCE_ACROSS_BOOTS 2
+
+/**
+ * What is done once, by one participant of all that have the lock file open, as with `pthread_once`. If that one dies, the next one
+ * does it. It stays done until a reset, or until the machine boots.
+ */
+typedef struct turnlock_once turnlock_once;
+
+/**
+ * Opens the once called `name` (1 to 63 bytes of UTF-8), creating it if the file has nothing of that name, and puts a handle into
+ * `once`. `flags` are TURNLOCK_ONCE_... or'ed together, or 0.
+ *
+ * Errors as `turnlock_condition_open`.
+ *
+ * The caller promises:
+ * `file` is a file handle, `name` a NUL-terminated string, `once` NULL or writable.
+ */
+int32_t turnlock_once_open(const struct turnlock_file *file,
+                           const char *name,
+                           uint32_t flags,
+                           struct turnlock_once **once);
+
+/**
+ * Closes a once handle. TURNLOCK_ERROR_STILL_HELD, and nothing is done, while the calling thread is at it.
+ *
+ * The caller promises:
+ * `once` is NULL or a once handle; no other thread is inside a call with it.
+ */
+int32_t turnlock_once_close(struct turnlock_once *once);
+
+/**
+ * Begins the work: TURNLOCK_DONE if it is done and there is nothing to do. 0, or TURNLOCK_OWNER_DEAD if the participant that was at it
+ * before died: the calling thread does it now, and says `turnlock_once_complete`, or `turnlock_once_give_up`. While another participant
+ * is at it, it waits, as long as `wait` and `time_ns` say: TURNLOCK_WAIT_... .
+ *
+ * TURNLOCK_ERROR_DEADLOCK if this thread is at it already; _WOULD_BLOCK, _TIMED_OUT; others as `turnlock_mutex_lock`.
+ *
+ * The caller promises:
+ * `once` is a once handle.
+ */
+int32_t turnlock_once_begin(const struct turnlock_once *once,
+                            uint32_t wait,
+                            uint64_t time_ns);
+
+/**
+ * Says that the work is done, which the calling thread has begun. TURNLOCK_ERROR_NOT_OWNER if it has not.
+ *
+ * The caller promises:
+ * `once` is a once handle.
+ */
+int32_t turnlock_once_complete(const struct turnlock_once *once);
+
+/**
+ * Says that the work, which the calling thread has begun, is not done: the next participant does it. TURNLOCK_ERROR_NOT_OWNER if it has
+ * not.
+ *
+ * The caller promises:
+ * `once` is a once handle.
+ */
+int32_t turnlock_once_give_up(const struct turnlock_once *once);
+
+/**
+ * Puts 1 into `done` if it is done, else 0. TURNLOCK_ERROR_NOT_FOUND, _DAMAGED.
+ *
+ * The caller promises:
+ * `once` is a once handle; `done` is NULL or writable.
+ */
+int32_t turnlock_once_is_done(const struct turnlock_once *once, uint32_t *done);
+
+/**
+ * Has it be done again. Waits while a participant is at it. Errors as `turnlock_once_begin`.
+ *
+ * The caller promises:
+ * `once` is a once handle.
+ */
+int32_t turnlock_once_reset(const struct turnlock_once *once);
+
 /* Requests ---------------------------------------------------------------------------------------------- */
 
 /**
@@ -2369,6 +2706,19 @@ int32_t turnlock_hold_clear_cancel(const struct turnlock_hold *hold);
 int32_t turnlock_hold_transfer_to_fd(const struct turnlock_hold *hold,
                                      int32_t descriptor,
                                      uint32_t pid);
+
+/**
+ * Does what `turnlock_condition_wait` does with the lock that the hold has: a mutex, or a reader/writer lock in exclusive mode.
+ * Meanwhile the hold is in a call, and other calls on it are TURNLOCK_ERROR_HOLD_BUSY; `turnlock_hold_cancel` ends the wait.
+ *
+ * The caller promises:
+ * `hold` is a hold handle, `condition` a condition handle; `acquired` is NULL, or writable as far as its `size` says.
+ */
+int32_t turnlock_hold_wait(const struct turnlock_hold *hold,
+                           const struct turnlock_condition *condition,
+                           uint32_t wait,
+                           uint64_t time_ns,
+                           struct turnlock_acquired *acquired);
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -5,12 +5,12 @@
 //! dead, and does all of it again; until the byte lock is released, no newcomer has the slot, so nothing here clears what a
 //! newcomer wrote.
 
-use crate::layout::{Algorithm, Fences, LockView, MailView, SlotState, View};
+use crate::layout::{Algorithm, Fences, Kind, LockView, MailView, SlotState, View};
 use crate::os::{
     liveness_lock::{Probe, Seen},
     process,
 };
-use crate::registers::{FileLock, call_participant};
+use crate::registers::{FileLock, call_participant, clear_coordination, leave_entry, reap_entry};
 use crate::slots;
 use crate::transport::end_life;
 use turnlock_core::acquire::{liveness, site::Lock};
@@ -25,9 +25,17 @@ use turnlock_core::sync::{
 /// notice. With the slot's byte lock in hand.
 pub fn recover(view: View, slot: usize) {
     for region in view.regions_in_use() {
+        reap_entry(view, region, slot);
         liveness::clear(&FileLock::of_any_kind(view, region), slot);
         // After it: a peer that sees that the life is over, and enters, sees the owner-dead notice.
         end_membership(view, region, slot);
+    }
+}
+
+/// Has the participant of `slot`, which leaves it in good order, be no party of any barrier.
+pub fn leave_barriers(view: View, slot: usize) {
+    for region in view.regions_in_use() {
+        leave_entry(view, region, slot);
     }
 }
 
@@ -122,6 +130,15 @@ pub fn sound_token(last: u64) -> u64 {
 /// disk. With every slot's byte lock in hand. The boot id is written last: after a death before that, the next one clears the
 /// file again.
 pub fn renew_after_boot(view: View, fences: Fences, boot_id: [u64; 2], realtime_ns: u64) {
+    renew(view, fences, boot_id, realtime_ns, false);
+}
+
+/// Does the same in a larger file that no process has used yet. Events stay set, and what a once has done stays done.
+pub fn renew_after_growth(view: View, fences: Fences, boot_id: [u64; 2], realtime_ns: u64) {
+    renew(view, fences, boot_id, realtime_ns, true);
+}
+
+fn renew(view: View, fences: Fences, boot_id: [u64; 2], realtime_ns: u64, has_grown: bool) {
     for region in view.regions_in_use() {
         let lock = view.lock(region);
         // In every slot, whatever the slot table says: the disk may have kept the one and not the other.
@@ -147,6 +164,7 @@ pub fn renew_after_boot(view: View, fences: Fences, boot_id: [u64; 2], realtime_
     removed.store(token_after_boot(removed.load(Relaxed), token_floor(realtime_ns)), Relaxed);
     clear_biases(view);
     clear_rings(view);
+    clear_all_coordination(view, has_grown);
     view.header().slots_in_use.store(0, Relaxed);
     view.header().sole_process.store(fences.word(), Relaxed);
     write_boot_id(view, boot_id);
@@ -177,6 +195,21 @@ fn clear_biases(view: View) {
         lock.bias().clear();
         lock.bias_policy().clear();
         lock.standby().clear();
+    }
+}
+
+/// Has every condition, event, barrier and once begin anew, but for what is to stay. With every slot's byte lock in hand.
+fn clear_all_coordination(view: View, has_grown: bool) {
+    for region in view.regions_in_use().filter(|region| *region > 0) {
+        let entry = &view.directory()[region - 1];
+        if let Some(kind) = Kind::of(entry.kind.load(Relaxed)) {
+            let keeps_state = match kind {
+                Kind::Once => has_grown || entry.permits.load(Relaxed) == 1,
+                Kind::Event => has_grown,
+                _ => false,
+            };
+            clear_coordination(view, region, kind, entry.generation.load(Relaxed), keeps_state);
+        }
     }
 }
 

@@ -14,7 +14,7 @@ use std::{
 /// Print what bash, zsh or fish complete turnlock's command lines by
 ///
 /// install.sh puts it where each of them looks below its prefix. Commands, options and their values are completed, the names
-/// of locks from the lock file that the line names, and after `run` and `flock` the command that is run.
+/// of locks from the lock file that the line names, and after `run`, `flock` and `once` the command that is run.
 #[derive(clap::Args)]
 #[command(after_help = "\
 EXIT CODES
@@ -91,7 +91,7 @@ fn at_home(path: &Path) -> PathBuf {
 /// Returns what comes before the words of the command: these options' values are words too.
 fn options_with_values() -> String {
     let (command, mut names) = (super::Cli::command(), BTreeSet::new());
-    for name in ["run", "flock"] {
+    for name in ["run", "flock", "once"] {
         let options = command.find_subcommand(name).into_iter().flat_map(clap::Command::get_opts);
         for option in options.filter(|option| option.get_action().takes_values()) {
             let longs = option.get_long_and_visible_aliases().unwrap_or_default();
@@ -108,13 +108,15 @@ fn bash(text: &str) -> String {
     let text = hidden().iter().fold(text, |text, name| text.replace(&format!(" --{name} "), " "));
     let line = r#"
 _turnlock_line() {
-    local name at=$COMP_CWORD files=0
-    if [[ ${COMP_WORDS[1]} == run || ${COMP_WORDS[1]} == flock ]]; then
+    local name at=$COMP_CWORD words=0 before=1
+    # So many words come before the command: the file, and the name of a once.
+    [[ ${COMP_WORDS[1]} != once ]] || before=2
+    if [[ ${COMP_WORDS[1]} == run || ${COMP_WORDS[1]} == flock || ${COMP_WORDS[1]} == once ]]; then
         for ((at = 2; at < COMP_CWORD; at++)); do
             case ${COMP_WORDS[at]} in
                 VALUED) ((++at)) ;;
                 -*) ;;
-                *) ((++files < 2)) || break ;;
+                *) ((++words <= before)) || break ;;
             esac
         done
         # What follows a command's name is the command's own.
@@ -126,13 +128,13 @@ _turnlock_line() {
                 _command_offset "$at"
             fi
             return
-        elif ((files == 1 && at == COMP_CWORD)) && [[ $2 != -* ]]; then
+        elif ((words == before && at == COMP_CWORD)) && [[ $2 != -* ]]; then
             COMPREPLY=($(compgen -c -- "$2"))
             return
         fi
     fi
     case ${COMP_WORDS[1]}:$COMP_CWORD:$3 in
-        *:-l | *:--lock | remove-lock:3:*)
+        *:-l | *:--lock | remove-lock:3:* | wait:3:* | notify:3:* | barrier:3:* | once:3:*)
             COMPREPLY=()
             while IFS= read -r name; do
                 [[ $name != "$2"* ]] || COMPREPLY+=("$(printf %q "$name")")
@@ -197,11 +199,16 @@ fn fish(text: &str) -> String {
             text += &format!("{}\" -f -a \"{}\"\n", of(command.get_name()), words.join(" "));
         }
     }
-    text += &format!("{}; and test (count (commandline -opc)) -eq 3\"{NAMES}\n", of("remove-lock"));
+    for command in ["remove-lock", "wait", "notify", "barrier", "once"] {
+        text += &format!("{}; and test (count (commandline -opc)) -eq 3\"{NAMES}\n", of(command));
+    }
     let command = r#"function __turnlock_command
     set -l words (commandline -opc)
     set -l at 3
     set -l files 0
+    # So many words come before the command: the file, and the name of a once.
+    set -l before 1
+    test "$words[2]" = once; and set before 2
     while test $at -le (count $words)
         switch $words[$at]
             case VALUED
@@ -209,15 +216,15 @@ fn fish(text: &str) -> String {
             case '-*'
             case '*'
                 set files (math $files + 1)
-                test $files -lt 2; or break
+                test $files -le $before; or break
         end
         set at (math $at + 1)
     end
-    test $files -gt 0; and test $at -le (math (count $words) + 1); or return
+    test $files -ge $before; and test $at -le (math (count $words) + 1); or return
     set -l line (string escape -- $words[$at..-1]) (commandline -ct)
     complete -C "$line"
 end
 "#;
     text += &command.replace("VALUED", &options_with_values().replace(" | ", " "));
-    text + &of("run flock") + "\" -a \"(__turnlock_command)\"\n"
+    text + &of("run flock once") + "\" -a \"(__turnlock_command)\"\n"
 }

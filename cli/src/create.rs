@@ -1,15 +1,17 @@
 //! `turnlock create`: a lock file of a given size, and for whom.
 
-use super::{escape, exit, file, print};
+use super::{escape, exit, file, no_lock, print};
 use std::{
     io,
     os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
     process::ExitCode,
 };
-use turnlock::{Error, LockFile, LockFileOptions};
+use turnlock::{Error, LockFile, LockFileOptions, Result as LibraryResult};
 
 /// Create a lock file with room for so many participants and locks, and for a group
+///
+/// Conditions, events, barriers and onces can be named in it at once: what is named is there before any program finds the file.
 ///
 /// Not needed for a file of the usual size that only its owner uses: `turnlock run` and every program create what they
 /// do not find. Never touches a file that is there: the size of a lock file is fixed when it is created.
@@ -23,7 +25,8 @@ EXIT CODES
 
 EXAMPLES
   turnlock create --group www-data /run/app/app.lock      shared with a group, mode 660
-  turnlock create --participants 4096 --locks 8 /dev/shm/app.lock")]
+  turnlock create --participants 4096 --locks 8 /dev/shm/app.lock
+  turnlock create --event ready --barrier stage=4 /run/app/app.lock")]
 pub struct Create {
     #[command(flatten)]
     creation: Creation,
@@ -31,11 +34,57 @@ pub struct Create {
     /// that refuses it, or whose second process is not to wait some milliseconds. Until the next boot
     #[arg(long)]
     full_fences: bool,
+    #[command(flatten, next_help_heading = "Named in the file")]
+    named: NamedAtOnce,
     /// Print what was created as JSON
     #[arg(long)]
     json: bool,
     /// The lock file (/dev/fd/N: the empty one that descriptor N is open on)
     file: PathBuf,
+}
+
+/// What is named in a lock file when it is created.
+#[derive(Clone, Debug, Default, clap::Args)]
+struct NamedAtOnce {
+    /// A condition; may be said several times
+    #[arg(long, value_name = "NAME")]
+    condition: Vec<String>,
+    /// An event, which is not set; may be said several times
+    #[arg(long, value_name = "NAME")]
+    event: Vec<String>,
+    /// A barrier of N parties; may be said several times
+    #[arg(long, value_name = "NAME=N", value_parser = barrier)]
+    barrier: Vec<(String, u32)>,
+    /// A once, which is not done; may be said several times
+    #[arg(long, value_name = "NAME")]
+    once: Vec<String>,
+}
+
+impl NamedAtOnce {
+    fn name_in(&self, file: &LockFile) -> LibraryResult<()> {
+        for name in &self.condition {
+            file.condition(name)?;
+        }
+        for name in &self.event {
+            file.event(name)?;
+        }
+        for (name, parties) in &self.barrier {
+            no_lock::check_room(file, *parties)?;
+            file.barrier(name, *parties)?;
+        }
+        for name in &self.once {
+            file.once(name)?;
+        }
+        Ok(())
+    }
+}
+
+/// Returns the name of a barrier, and how many parties it has.
+fn barrier(text: &str) -> Result<(String, u32), String> {
+    let wrong = || format!("{text:?} is not NAME=N, a barrier's name and how many parties it has, 1 to 4096");
+    let (name, parties) = text.rsplit_once('=').ok_or_else(wrong)?;
+    let parties = parties.parse().ok().filter(|parties| (1..=4096).contains(parties)).ok_or_else(wrong)?;
+    Ok((name.into(), parties))
 }
 
 /// What a lock file is to be like if it is created now.
@@ -127,7 +176,9 @@ impl Create {
             // An empty one is what `turnlock create` begins with; what is not empty, the library refuses to make anew.
             return match self.file.metadata() {
                 Ok(meta) if meta.len() > 0 => Err(exists()),
-                _ => file::open(&options, &self.file).map(drop).map_err(|error| error.to_string()),
+                _ => file::open(&options, &self.file)
+                    .and_then(|file| self.named.name_in(&file))
+                    .map_err(|error| error.to_string()),
             };
         }
         let name = self.file.file_name().ok_or_else(|| format!("the path {path} names no file"))?;
@@ -142,7 +193,7 @@ impl Create {
             return Err(format!("{path}: there is no folder {}: create it first", escape::path(folder)));
         }
         let made = tempfile::Builder::new().prefix(".turnlock-").make_in(folder, |temporary| {
-            options.open(temporary).map(drop).map_err(|error| {
+            options.open(temporary).and_then(|file| self.named.name_in(&file)).map_err(|error| {
                 // There is no file of that name, as a rule; and people do not know it.
                 let _ = std::fs::remove_file(temporary);
                 let other = temporary.file_name().unwrap_or_default().to_string_lossy();

@@ -165,6 +165,19 @@ pub fn part(part: Part) -> String {
     }
 }
 
+/// Returns what one that is at a once does: "under way for 12 s, by make, run by turnlock (pid 4711)".
+pub fn runner(entry: &Holder) -> String {
+    let who = who(&entry.participant);
+    match (entry.participant.life, entry.for_seconds.map(span)) {
+        (Life::Dead, Some(span)) => format!("begun {span} ago by {who}, {BAD}dead{BAD:#}"),
+        (Life::Dead, None) => format!("begun by {who}, {BAD}dead{BAD:#}"),
+        (_, span) => {
+            let time = span.map(|span| format!(" for {span}")).unwrap_or_default();
+            format!("under way{time}, by {who}{}", state(&entry.participant))
+        }
+    }
+}
+
 /// Returns what a waiter does: "make, run by turnlock (pid 4711), waiting for 3.2 s".
 pub fn waiter(entry: &Waiter, has_turn: bool) -> String {
     let life = entry.participant.life;
@@ -173,6 +186,7 @@ pub fn waiter(entry: &Waiter, has_turn: bool) -> String {
         (WaiterState::RingMember, _) if has_turn => "ring member, and it is its turn",
         (WaiterState::RingMember, _) => "ring member",
         (_, Some("member")) => "ring member, waiting",
+        (WaiterState::Notified, _) => "notified",
         _ => "waiting",
     };
     let who = who(&entry.participant);
@@ -180,6 +194,8 @@ pub fn waiter(entry: &Waiter, has_turn: bool) -> String {
     match (life, span) {
         (Life::Dead, Some(span)) => format!("{who}, {BAD}dead{BAD:#}: it came {span} ago"),
         (Life::Dead, None) => format!("{who}, {BAD}dead{BAD:#}"),
+        // Since when it has waited is not since when it was notified.
+        (_, Some(_)) if entry.state == WaiterState::Notified => format!("{who}, {waits}{}", doing(entry)),
         (_, Some(span)) => format!("{who}, {waits} for {span}{}", doing(entry)),
         (_, None) => format!("{who}, {waits}{}", doing(entry)),
     }

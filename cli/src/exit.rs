@@ -6,7 +6,7 @@ use turnlock::Error;
 pub const FAILED: u8 = 1;
 /// The command line is wrong.
 pub const USAGE: u8 = 64;
-/// The data under the lock are not consistent, and it is closed.
+/// The data under the lock are not consistent, and it is closed; or a barrier is broken.
 pub const NOT_CONSISTENT: u8 = 65;
 /// The lock file cannot be opened or created.
 pub const NO_FILE: u8 = 66;
@@ -19,7 +19,7 @@ pub const OS: u8 = 71;
 pub fn code(error: &Error) -> u8 {
     match error {
         Error::InUse { .. } | Error::TimedOut(_) => FAILED,
-        Error::NotRecoverable => NOT_CONSISTENT,
+        Error::NotRecoverable | Error::BrokenBarrier(_) => NOT_CONSISTENT,
         Error::System { .. }
         | Error::NoSpace { .. }
         | Error::OutOfMemory

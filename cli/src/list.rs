@@ -4,7 +4,7 @@ use super::{
     describe::{BAD, FAINT, STRONG},
     escape, exit,
     failed::FileError,
-    file, print,
+    file, no_lock, print,
 };
 use std::{
     fmt::{Display, Write},
@@ -26,7 +26,8 @@ COLUMNS
   wait    so many wait
   slots   so many take part, of how many can
   dead    so many of those died and were not removed yet; a waiter for one does it
-  state   well; owner dead: the next holder is told; closed: until `turnlock reset`
+  state   well; owner dead: the next holder is told; closed: until `turnlock reset`; of an event set or not set, of a
+          barrier open or broken, of a once done or not done, of a condition idle or waited for
 
 EXIT CODES
   0  shown
@@ -80,6 +81,8 @@ struct FoundLock {
     state: &'static str,
     holders: usize,
     waiters: usize,
+    #[serde(skip)]
+    is_ill: bool,
 }
 
 /// So deep below a folder that was named, at most.
@@ -160,16 +163,18 @@ impl FoundLock {
             state: lock.state,
             holders: lock.holders.len(),
             waiters: lock.queue.iter().filter(|waiter| waits(waiter.state)).count(),
+            is_ill: no_lock::is_ill(lock),
         }
     }
 }
 
-/// Returns what stands for the first, in words that fit a column.
-fn state(state: &str) -> (&'static str, bool) {
+/// Returns a state in words that fit a column.
+fn state(state: &str) -> String {
     match state {
-        "consistent" => ("well", true),
-        "inconsistent" => ("owner dead", false),
-        _ => ("closed", false),
+        "consistent" => "well".into(),
+        "inconsistent" => "owner dead".into(),
+        "not_recoverable" => "closed".into(),
+        other => other.replace('_', " "),
     }
 }
 
@@ -205,8 +210,8 @@ fn text(found: &Found, complete: bool) -> String {
         }
         let _ = writeln!(text, "{FAINT} held  wait  state       kind        lock{FAINT:#}");
         for lock in &file.locks {
-            let (state, well) = state(lock.state);
-            let style = if well { anstyle::Style::new() } else { BAD };
+            let state = state(lock.state);
+            let style = if lock.is_ill { BAD } else { anstyle::Style::new() };
             let name = escape::text(&lock.name);
             let _ = writeln!(
                 text,

@@ -12,6 +12,7 @@
 
 mod acquire;
 mod asked;
+mod barrier;
 #[cfg(feature = "plots")]
 mod bench;
 mod completions;
@@ -37,6 +38,9 @@ mod list;
 mod local_time;
 mod lock;
 mod metrics;
+mod no_lock;
+mod notify;
+mod once;
 mod output;
 mod print;
 mod processes;
@@ -61,8 +65,10 @@ mod terms;
 mod top;
 mod trace;
 mod users;
+mod wait;
 mod wait_line;
 mod waiting;
+mod waits;
 mod wanted;
 mod watch;
 mod watched_file;
@@ -91,6 +97,10 @@ enum Command {
     #[command(name = "unlock")]
     UnlockByDescriptor(hold::UnlockByDescriptor),
     Flock(Box<flock::Flock>),
+    Wait(Box<wait::WaitForEvent>),
+    Notify(Box<notify::Notify>),
+    Barrier(Box<barrier::BarrierWait>),
+    Once(Box<once::RunOnce>),
     Status(status::Status),
     List(list::List),
     Doctor(doctor::Doctor),
@@ -211,6 +221,10 @@ fn main() -> ExitCode {
         Command::LockByDescriptor(lock) => lock.run(),
         Command::UnlockByDescriptor(unlock) => unlock.run(),
         Command::Flock(flock) => flock.run(),
+        Command::Wait(wait) => wait.run(),
+        Command::Notify(notify) => notify.run(),
+        Command::Barrier(barrier) => barrier.run(),
+        Command::Once(once) => once.run(),
         Command::Status(status) => status.run(),
         Command::List(list) => list.run(),
         Command::Doctor(doctor) => doctor.run(),

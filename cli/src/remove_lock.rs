@@ -7,7 +7,8 @@ use turnlock::{LockFile, Result};
 /// Remove a named lock that no process uses, so that there is room for another one
 ///
 /// Does not wait: a lock that has a holder or a waiter is left as it is. Programs that have it open are told that it
-/// was removed when they lock it next; a program that opens it again by its name creates a new one.
+/// was removed when they lock it next; a program that opens it again by its name creates a new one. Conditions, events, barriers
+/// and onces are removed likewise, while none waits for them.
 #[derive(clap::Args)]
 #[command(after_help = "\
 EXIT CODES

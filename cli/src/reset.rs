@@ -6,19 +6,21 @@ use super::{
     print,
 };
 use std::{path::PathBuf, process::ExitCode, time::Duration};
-use turnlock::{LockFile, Result};
+use turnlock::{Error, LockFile, Result};
 
 /// Open a lock again that is closed because a holder died and its data was not repaired
 ///
 /// Repair the data first, or give them up. Waits for its turn like everyone else; a lock that is well is left as it is. Of a
 /// range lock or a keyed lock, every part that the dead left is marked consistent, once none has a holder.
+///
+/// A barrier that is broken is opened anew, as `turnlock barrier --reset` does; those that wait there are told that it is broken.
 #[derive(clap::Args)]
 #[command(after_help = "\
 EXIT CODES
   0  the lock is open
   1  the time limit passed
   64  the command line is wrong
-  66  no such file or lock
+  66  no such file or lock, or it is a condition, an event or a once, which are never closed
   71  something else went wrong, or standard output cannot be written to
 
 EXAMPLES
@@ -64,6 +66,21 @@ impl Reset {
         let mut options = LockFile::options();
         options.must_exist(true).label("turnlock reset");
         let file = file::open(&options, &self.file)?;
+        let status = file::snapshot(&file::path(&file, &self.file))?;
+        let kind = status.locks.iter().find(|lock| lock.name == self.lock).map(|lock| lock.kind);
+        let instead = match kind {
+            Some("barrier") => {
+                file.barrier_options().open(&self.lock)?.reset()?;
+                return Ok(file.path());
+            }
+            Some("condition") => "a condition, which is never closed",
+            Some("event") => "an event, which is never closed: `turnlock notify --clear` clears it",
+            Some("once") => "a once, which is never closed: `turnlock once --reset` has it be done again",
+            _ => "",
+        };
+        if !instead.is_empty() {
+            return Err(Error::Kind { path: file.path(), why: format!("{:?} is {instead}", self.lock) });
+        }
         let options = OpenOptions { must_exist: true, ..OpenOptions::default() };
         Lock::open(&file, &self.lock, &options)?.reset_for(self.timeout)?;
         Ok(file.path())

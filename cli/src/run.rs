@@ -215,7 +215,8 @@ impl Run {
     }
 }
 
-fn exit_code(status: ExitStatus) -> ExitCode {
+/// Returns the exit code of a command that ended like this.
+pub fn exit_code(status: ExitStatus) -> ExitCode {
     let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
     ExitCode::from(u8::try_from(code).unwrap_or(exit::FAILED))
 }

@@ -2,7 +2,7 @@
 
 use super::{
     describe::{self, BAD, FAINT, STRONG},
-    escape, exit, file, fit, print, terms,
+    escape, exit, file, fit, no_lock, print, terms,
 };
 use std::{
     fmt::Write,
@@ -27,7 +27,8 @@ EXIT CODES
 
 A line with a dash is a holder, one with a number is in the queue, first the one that is next. Each names what it has or wants:
 shared, so many permits, a range (100-199, both included), what a key begins with, and its hash; where it is all of the lock,
-nothing. --glossary adds what the words mean that were used. --json has the whole: docs/status.md lists
+nothing. Of what is no lock (a condition, an event, a barrier, a once) the first line says how it stands: notified or not, set
+or not, how many have come or why it is broken, done or not; those that wait follow. --glossary adds what the words mean that were used. --json has the whole: docs/status.md lists
 its fields, docs/turnlock.schema.json is their JSON Schema.
 
 EXAMPLES
@@ -102,7 +103,7 @@ impl Status {
             if status.locks.is_empty() {
                 let path = escape::path(&self.file);
                 return Err(format!(
-                    "{path}: it has no lock called {name:?}: `turnlock list {path}` lists them"
+                    "{path}: it has nothing called {name:?}: `turnlock list {path}` lists what it has"
                 ));
             }
         }
@@ -146,7 +147,11 @@ fn in_words(status: &FileStatus, locks: usize, all: bool, columns: usize) -> Str
     for lock in &status.locks {
         describe_lock(&mut text, lock, &status.path, columns);
         if all {
-            text += &fit::fit(&describe::counters(&lock.counters), "  ", MORE, columns);
+            let happened = match no_lock::is_a_lock(lock) || lock.once.is_some() {
+                true => Some(describe::counters(&lock.counters)),
+                false => no_lock::counters(&lock.counters),
+            };
+            text.extend(happened.map(|happened| fit::fit(&happened, "  ", MORE, columns)));
         }
     }
     if all {
@@ -181,17 +186,18 @@ fn about_the_file(status: &FileStatus) -> String {
 }
 
 fn describe_lock(text: &mut String, lock: &LockStatus, path: &Path, columns: usize) {
-    let mut line = format!(
-        "{STRONG}{}{STRONG:#} {FAINT}({}, {}){FAINT:#}: ",
-        escape::text(&lock.name),
-        kind(lock),
-        order(lock)
-    );
+    let nature: Vec<String> = [Some(kind(lock)), order(lock)].into_iter().flatten().collect();
+    let mut line =
+        format!("{STRONG}{}{STRONG:#} {FAINT}({}){FAINT:#}: ", escape::text(&lock.name), nature.join(", "));
     let alone = match &lock.holders[..] {
         [holder] if describe::claim(&holder.claim).is_none() => Some(holder),
         _ => None,
     };
+    let token = lock.fencing_token.map_or("unknown".into(), |token| token.to_string());
+    let state = no_lock::state(lock);
     line += &match (alone, lock.permits) {
+        (Some(holder), _) if state.is_some() => describe::runner(holder),
+        _ if state.is_some() => state.unwrap_or_default(),
         (Some(holder), _) => {
             format!("{}, fencing token {}", describe::holder(holder), holder.fencing_token)
         }
@@ -201,9 +207,9 @@ fn describe_lock(text: &mut String, lock: &LockStatus, path: &Path, columns: usi
             format!("{taken} of {permits} permits taken")
         }
         (None, None) if lock.holders.is_empty() && lock.state == "not_recoverable" => {
-            format!("{BAD}closed{BAD:#}, last fencing token {}", lock.fencing_token)
+            format!("{BAD}closed{BAD:#}, last fencing token {token}")
         }
-        (None, None) if lock.holders.is_empty() => format!("free, last fencing token {}", lock.fencing_token),
+        (None, None) if lock.holders.is_empty() => format!("free, last fencing token {token}"),
         (None, None) => format!("{} inside", lock.holders.len()),
     };
     text.push('\n');
@@ -221,7 +227,8 @@ fn describe_lock(text: &mut String, lock: &LockStatus, path: &Path, columns: usi
         *text += &fit::fit(&describe::waiter(waiter, has_turn), &format!("  {}. ", at + 1), MORE, columns);
         let behind = waiter.blocked_by.filter(|_| !one_at_a_time).and_then(|slot| in_slot(lock, slot));
         let behind = behind.map(|behind| format!("{FAINT}behind{FAINT:#} {}", describe::who(behind)));
-        let more: Vec<String> = describe::claim(&waiter.claim).into_iter().chain(behind).collect();
+        let more: Vec<String> =
+            waiter.claim.as_ref().and_then(describe::claim).into_iter().chain(behind).collect();
         if !more.is_empty() {
             *text += &fit::fit(&more.join(", "), "     ", MORE, columns);
         }
@@ -240,19 +247,25 @@ fn describe_deaths(text: &mut String, lock: &LockStatus, path: &Path, columns: u
     };
     let dead = lock.previous_owner.as_ref().map(died).unwrap_or_default();
     let line = match lock.state {
-        "consistent" => None,
-        "inconsistent" if lock.death_policy == "release" => {
+        "inconsistent" if !no_lock::is_a_lock(lock) => {
+            let who = lock.previous_owner.as_ref().map(|dead| (escape::text(&dead.label), dead.pid));
+            let who =
+                who.map_or("the one that was".into(), |(label, pid)| format!("{label} (pid {pid}) was"));
+            Some(format!("{BAD}owner dead{BAD:#}: {who} at it, and died; the next one is told"))
+        }
+        "inconsistent" if lock.death_policy == Some("release") => {
             Some(format!("{BAD}owner dead{BAD:#}: {dead}; the next holder is told"))
         }
         "inconsistent" => Some(format!("{BAD}owner dead{BAD:#}: {dead}; it is not yet marked consistent")),
-        _ => Some(format!(
+        "not_recoverable" => Some(format!(
             "{BAD}not recoverable{BAD:#}: {dead}, and its data was not repaired. Repair it, then open the lock again:"
         )),
+        _ => None,
     };
     if let Some(line) = line {
         *text += &fit::fit(&line, "  ", MORE, columns);
     }
-    if lock.state == "not_recoverable" {
+    if matches!(lock.state, "not_recoverable" | "broken") {
         let (name, path) = (escape::word(&lock.name), describe::quoted(path));
         let _ = writeln!(text, "    turnlock reset --lock {name} {path}");
     }
@@ -279,25 +292,29 @@ fn in_slot(lock: &LockStatus, slot: usize) -> Option<&ParticipantStatus> {
 /// Returns the kind, and which algorithm it is where one could think that it is another.
 fn kind(lock: &LockStatus) -> String {
     match lock.kind {
-        "mutex" | "ring" => format!("{}, {}", lock.kind, lock.algorithm),
+        "mutex" | "ring" => format!("{}, {}", lock.kind, lock.algorithm.unwrap_or("unknown")),
         kind => kind.into(),
     }
 }
 
-fn order(lock: &LockStatus) -> String {
+/// Returns in which order participants get it, and what else it is; of what is no lock, what it is. `None`: nothing.
+fn order(lock: &LockStatus) -> Option<String> {
+    let Some(patience) = lock.patience_seconds.filter(|_| no_lock::is_a_lock(lock)) else {
+        return no_lock::nature(lock);
+    };
     let order = match (lock.kind, lock.ring_step) {
         ("ring", Some(step)) => format!("in turn, step {step}"),
         ("ring", None) => "in turn".into(),
         _ if lock.by_messages.is_some() => "by messages".into(),
-        _ if lock.patience_seconds == 0.0 => "strict order".into(),
-        _ => format!("patience {} ms", lock.patience_seconds * 1e3),
+        _ if patience == 0.0 => "strict order".into(),
+        _ => format!("patience {} ms", patience * 1e3),
     };
     let order = if lock.recursive { format!("{order}, recursive") } else { order };
     let order = if lock.biased_to_readers { format!("{order}, biased to readers") } else { order };
-    match lock.death_policy {
+    Some(match lock.death_policy {
         // A death leaves nothing to repair there.
         _ if lock.permits.is_some() => order,
-        "release" => format!("{order}, a death releases it"),
+        Some("release") => format!("{order}, a death releases it"),
         _ => order,
-    }
+    })
 }

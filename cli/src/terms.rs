@@ -1,7 +1,6 @@
 //! What the words of `turnlock status` mean, for those that it has just used.
 
-use super::describe::FAINT;
-use super::fit;
+use super::{describe::FAINT, fit, no_lock};
 use turnlock::inspect::{
     Activity, ClaimMode, FileStatus, Holder, Life, LockStatus, ParticipantStatus, Waiter, WaiterState,
 };
@@ -13,7 +12,7 @@ struct Term {
     is_used: fn(&FileStatus) -> bool,
 }
 
-const TERMS: [Term; 18] = [
+const TERMS: [Term; 22] = [
     Term {
         word: "slot",
         meaning: "a place for one that takes part, a thread as a rule, from its first lock to its end",
@@ -22,17 +21,21 @@ const TERMS: [Term; 18] = [
     Term {
         word: "fencing token",
         meaning: "a number that is larger with each acquisition: what comes with a smaller one is late",
-        is_used: |file| any(file, |_| true),
+        is_used: |file| any(file, |lock| lock.fencing_token.is_some()),
     },
     Term {
         word: "patience",
         meaning: "for so long one that waits lets others pass; from then on it is first come first served",
-        is_used: |file| any(file, |lock| lock.kind != "ring" && lock.patience_seconds > 0.0),
+        is_used: |file| {
+            any(file, |lock| {
+                lock.kind != "ring" && lock.patience_seconds.is_some_and(|patience| patience > 0.0)
+            })
+        },
     },
     Term {
         word: "strict order",
         meaning: "first come first served from the start",
-        is_used: |file| any(file, |lock| lock.kind != "ring" && lock.patience_seconds == 0.0),
+        is_used: |file| any(file, |lock| lock.kind != "ring" && lock.patience_seconds == Some(0.0)),
     },
     Term {
         word: "in turn",
@@ -47,7 +50,7 @@ const TERMS: [Term; 18] = [
     Term {
         word: "a death releases it",
         meaning: "when a holder dies the next one is told, and nothing has to be repaired",
-        is_used: |file| any(file, |lock| lock.death_policy == "release" && lock.permits.is_none()),
+        is_used: |file| any(file, |lock| lock.death_policy == Some("release") && lock.permits.is_none()),
     },
     Term {
         word: "biased to readers",
@@ -83,6 +86,28 @@ const TERMS: [Term; 18] = [
         is_used: |file| any_waiter(file, |waiter| waiter.activity == Activity::PassedOver),
     },
     Term {
+        word: "notified",
+        meaning: "it has waited for a condition long enough, and takes the lock again next",
+        is_used: |file| {
+            any(file, |lock| lock.condition.as_ref().is_some_and(|condition| condition.notified > 0))
+        },
+    },
+    Term {
+        word: "parties",
+        meaning: "so many wait for one another at a barrier: each until the last has come",
+        is_used: |file| any(file, |lock| lock.barrier.is_some()),
+    },
+    Term {
+        word: "broken",
+        meaning: "a party died or gave up: each that waits at the barrier gets an error, until a reset",
+        is_used: |file| any(file, |lock| lock.state == "broken"),
+    },
+    Term {
+        word: "done",
+        meaning: "no process does it again, unless the once is reset",
+        is_used: |file| any(file, |lock| lock.once.is_some_and(|once| once.done)),
+    },
+    Term {
         word: "dead",
         meaning: "its process or thread is gone; a waiter removes it, and so does turnlock reap",
         is_used: |file| any_participant(file, |one| one.life == Life::Dead),
@@ -100,7 +125,7 @@ const TERMS: [Term; 18] = [
     Term {
         word: "owner dead",
         meaning: "a holder died inside: the data may be half-done, and the next holder is told",
-        is_used: |file| any(file, |lock| lock.state == "inconsistent"),
+        is_used: |file| any(file, |lock| no_lock::is_a_lock(lock) && lock.state == "inconsistent"),
     },
     Term {
         word: "not recoverable",
@@ -122,7 +147,7 @@ fn any_mode(file: &FileStatus, is: impl Fn(ClaimMode) -> bool) -> bool {
     // Permits are always held beside others.
     let of_modes = |claim: &turnlock::inspect::Claim| claim.permits.is_none() && is(claim.mode);
     holders.map(|holder: &Holder| holder.claim).any(|claim| of_modes(&claim))
-        || any_waiter(file, |waiter| of_modes(&waiter.claim))
+        || any_waiter(file, |waiter| waiter.claim.as_ref().is_some_and(of_modes))
 }
 
 fn any_participant(file: &FileStatus, is: impl Fn(&ParticipantStatus) -> bool) -> bool {

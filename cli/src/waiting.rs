@@ -104,7 +104,7 @@ impl Watch {
         let around_us = || lock.holders.iter().filter(|holder| is_held_around_us(waiting.file, holder));
         if waiting.limit.is_none()
             && let (Some(own), Some(holder)) = (own, around_us().next())
-            && keep_out(lock, around_us(), own.claim)
+            && own.claim.is_some_and(|claim| keep_out(lock, around_us(), claim))
         {
             self.endless = Some(waiting.never(holder));
             return false;
@@ -167,8 +167,9 @@ impl Waiting {
         let place = lock.queue.iter().filter(queued).position(is_own);
         let place = place.map(|before| ordinal(before + 1));
         // All holders of permits are in the way of a waiter for some.
+        let claim = own.and_then(|own| own.claim);
         let is_in_the_way = |holder: &&Holder| {
-            lock.permits.is_some() || own.is_none_or(|own| keep_out(lock, [*holder], own.claim))
+            lock.permits.is_some() || claim.is_none_or(|claim| keep_out(lock, [*holder], claim))
         };
         let in_the_way: Vec<&Holder> = lock.holders.iter().filter(is_in_the_way).collect();
         // Without a holder: those before it want what others hold.
@@ -234,7 +235,7 @@ pub fn acquisition((device, inode): (u64, u64), slot: usize, fencing_token: u64)
 }
 
 /// Returns whether a `turnlock run` made this acquisition for a command that this very process is part of.
-fn is_held_around_us(file: (u64, u64), holder: &Holder) -> bool {
+pub fn is_held_around_us(file: (u64, u64), holder: &Holder) -> bool {
     let who = &holder.participant;
     let own = acquisition(file, who.slot, holder.fencing_token);
     let inherited = std::env::var(INSIDE).unwrap_or_default();

@@ -258,6 +258,7 @@ impl Attachment {
             return;
         }
         self.message_service.stop();
+        recovery::leave_barriers(self.file.view(), self.slot);
         recovery::recover(self.file.view(), self.slot);
         trace::at(Step::Detach);
         slots::vacate(self.file.view(), self.slot);

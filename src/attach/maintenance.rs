@@ -167,7 +167,7 @@ fn clear(new: &File, path: &Path, shape: Geometry, fences: Fences) -> io::Result
     // name yet.
     let view = unsafe { View::new(mapping.base(), shape) };
     view.header().unlinked.store(0, Relaxed);
-    recovery::renew_after_boot(view, fences, process::boot_id(), clock::realtime_ns());
+    recovery::renew_after_growth(view, fences, process::boot_id(), clock::realtime_ns());
     Ok(())
 }
 

@@ -19,4 +19,4 @@ pub mod new_file;
 pub mod open_file;
 pub mod site;
 pub mod thread;
-mod waiter;
+pub mod waiter;

@@ -71,28 +71,45 @@ impl<'a, F: FileClaims> Surroundings for FileSurroundings<'a, F> {
 
     /// Where no descriptor is to be had to look through, `slot` counts as alive, and observers of the file are told so.
     fn check_alive(&mut self, slot: usize) -> Result<bool> {
-        let file = &self.attachment.file;
-        let probe = Probe::new(file.reopen(), self.attachment.slot);
-        let (seen, is_unlinked) = probe.look(slot);
-        if is_unlinked {
-            file.say_unlinked();
-            return Err(Error::Replaced { path: file.reopen().path() });
-        }
-        if !file.is_intact() {
-            return Err(file.not_intact());
-        }
+        let probe = Probe::new(self.attachment.file.reopen(), self.attachment.slot);
+        let seen = look(self.attachment, &probe, slot)?;
         self.record_cannot_probe(seen == Seen::Unknown);
-        self.attachment.file.touch_now_and_then();
-        match seen {
-            Seen::Dead => {
-                let reaped = recovery::reap_from(self.lock.region, file.view(), &probe, slot)?;
-                if reaped {
-                    recovery::reap_all(file.view(), &probe)?;
-                }
-                Ok(reaped)
+        reap_if(seen, self.attachment, self.lock.region, &probe, slot)
+    }
+}
+
+/// Checks whether the participant of `slot` is dead, seen by `attachment`, and reaps it then, with all that died beside it. Returns
+/// whether it did. Where no descriptor is to be had to look through, it counts as alive.
+///
+/// # Errors
+/// [`Error::Replaced`], [`Error::Damaged`].
+pub fn reap_if_dead(attachment: &Attachment, region: usize, slot: usize) -> Result<bool> {
+    let probe = Probe::new(attachment.file.reopen(), attachment.slot);
+    reap_if(look(attachment, &probe, slot)?, attachment, region, &probe, slot)
+}
+
+fn look(attachment: &Attachment, probe: &Probe, slot: usize) -> Result<Seen> {
+    let file = &attachment.file;
+    let (seen, is_unlinked) = probe.look(slot);
+    if is_unlinked {
+        file.say_unlinked();
+        return Err(Error::Replaced { path: file.reopen().path() });
+    }
+    if file.is_intact() { Ok(seen) } else { Err(file.not_intact()) }
+}
+
+fn reap_if(seen: Seen, attachment: &Attachment, region: usize, probe: &Probe, slot: usize) -> Result<bool> {
+    let file = &attachment.file;
+    file.touch_now_and_then();
+    match seen {
+        Seen::Dead => {
+            let reaped = recovery::reap_from(region, file.view(), probe, slot)?;
+            if reaped {
+                recovery::reap_all(file.view(), probe)?;
             }
-            Seen::Alive | Seen::Unknown => Ok(false),
+            Ok(reaped)
         }
+        Seen::Alive | Seen::Unknown => Ok(false),
     }
 }
 
@@ -140,6 +157,6 @@ impl<F: FileClaims> Drop for FileWaiter<'_, F> {
 }
 
 /// Adds one to a number for observers, which several may change at once.
-pub(super) fn count(number: &AtomicU64) {
+pub fn count(number: &AtomicU64) {
     number.fetch_add(1, Relaxed);
 }

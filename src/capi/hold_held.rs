@@ -5,9 +5,9 @@ use super::{
     boundary::{invalid, status, status_in_handler},
     hold::{act, hold, turnlock_hold},
     info::mode_below,
+    limits::limit,
     lock::contended,
     operations::opened,
-    request::limit,
     ring::turnlock_ring,
 };
 use crate::kind::Hold;

@@ -177,7 +177,7 @@ impl From<&Holder> for turnlock_participant_info {
 impl From<&Waiter> for turnlock_participant_info {
     fn from(waiter: &Waiter) -> Self {
         let state = match waiter.state {
-            WaiterState::Queued => TURNLOCK_STATE_QUEUED,
+            WaiterState::Queued | WaiterState::Notified => TURNLOCK_STATE_QUEUED,
             WaiterState::BackedOff => TURNLOCK_STATE_BACKED_OFF,
             WaiterState::RingMember => TURNLOCK_STATE_RING_MEMBER,
         };
@@ -188,7 +188,11 @@ impl From<&Waiter> for turnlock_participant_info {
             Activity::Stopped => TURNLOCK_ACTIVITY_STOPPED,
             Activity::PassedOver => TURNLOCK_ACTIVITY_PASSED_OVER,
         };
-        Self { state, activity, ..info(&waiter.participant, waiter.claim, waiter.for_seconds) }
+        Self {
+            state,
+            activity,
+            ..info(&waiter.participant, waiter.claim.unwrap_or(Claim::EXCLUSIVE), waiter.for_seconds)
+        }
     }
 }
 

@@ -10,8 +10,9 @@ use super::{
     operations::Opened,
 };
 use super::{
-    keyedlock::turnlock_keyedlock, mutex::turnlock_mutex, rangelock::turnlock_rangelock, ring::turnlock_ring,
-    rwlock::turnlock_rwlock, semaphore::turnlock_semaphore,
+    barrier::turnlock_barrier, condition::turnlock_condition, event::turnlock_event,
+    keyedlock::turnlock_keyedlock, mutex::turnlock_mutex, once::turnlock_once, rangelock::turnlock_rangelock,
+    ring::turnlock_ring, rwlock::turnlock_rwlock, semaphore::turnlock_semaphore,
 };
 use crate::inspect::{Holder, Waiter};
 use crate::kind::{AnyHandleRef, DeathPolicy, Handle, LockKind, of_any};
@@ -56,6 +57,10 @@ pub(super) unsafe fn any<'a>(lock: *const turnlock_lock) -> Result<Any<'a>> {
     const SEMAPHORE: u8 = Kind::Semaphore as u8;
     const RANGE_LOCK: u8 = Kind::RangeLock as u8;
     const KEYED_LOCK: u8 = Kind::KeyedLock as u8;
+    const CONDITION: u8 = Kind::Condition as u8;
+    const EVENT: u8 = Kind::Event as u8;
+    const BARRIER: u8 = Kind::Barrier as u8;
+    const ONCE: u8 = Kind::Once as u8;
     // SAFETY: the caller's promise; all handles are alike as far as that.
     match unsafe { OpaqueHandle::<crate::LockFile>::number(lock.cast(), "lock") }? {
         MUTEX => of_kind!(turnlock_mutex, Mutex),
@@ -64,6 +69,10 @@ pub(super) unsafe fn any<'a>(lock: *const turnlock_lock) -> Result<Any<'a>> {
         SEMAPHORE => of_kind!(turnlock_semaphore, Semaphore),
         RANGE_LOCK => of_kind!(turnlock_rangelock, RangeLock),
         KEYED_LOCK => of_kind!(turnlock_keyedlock, KeyedLock),
+        CONDITION => of_kind!(turnlock_condition, Condition),
+        EVENT => of_kind!(turnlock_event, Event),
+        BARRIER => of_kind!(turnlock_barrier, Barrier),
+        ONCE => of_kind!(turnlock_once, Once),
         _ => Err(invalid(
             "this is not a handle of a lock: give one of turnlock_mutex_open or of another kind of lock, cast to turnlock_lock",
         )),
@@ -247,8 +256,8 @@ pub unsafe extern "C" fn turnlock_lock_previous_owner(
 }
 
 /// Opens a lock that is not recoverable again, in its turn and beside no other holder, after the data were repaired or
-/// given up. Of a range lock or a keyed lock: marks all parts consistent that dead participants left. A semaphore is
-/// left as it is. Errors as `turnlock_mutex_lock`, but for _NOT_RECOVERABLE.
+/// given up. Of a range lock or a keyed lock: marks all parts consistent that dead participants left. A semaphore, a
+/// condition and an event are left as they are; a barrier is opened anew, and a once is to be done again. Errors as `turnlock_mutex_lock`, but for _NOT_RECOVERABLE.
 ///
 /// # Safety
 /// `lock` is a handle of a lock.
@@ -286,6 +295,10 @@ unsafe fn reset(lock: *const turnlock_lock, limit: Limit) -> i32 {
         match unsafe { any(lock) }?.lock {
             // Nothing is wrong with it at any time.
             AnyHandleRef::Semaphore(handle) => handle.check_exists()?,
+            AnyHandleRef::Condition(handle) => handle.check_exists()?,
+            AnyHandleRef::Event(handle) => handle.check_exists()?,
+            AnyHandleRef::Barrier(handle) => handle.reset_barrier(handle.parties()?)?,
+            AnyHandleRef::Once(handle) => handle.reset_once(limit)?,
             lock => of_any!(AnyHandleRef, lock, handle => handle.reset(limit))?,
         }
         Ok(TURNLOCK_OK)

@@ -4,16 +4,22 @@
 //! know, a negative one for failure. Inputs come first, outputs last; outputs are written on success only.
 
 mod acquired;
+mod barrier;
 mod boundary;
+mod condition;
+mod condition_wait;
 mod death_policy;
+mod event;
 mod file;
 mod handle;
 mod hold;
 mod hold_held;
 mod info;
 mod keyedlock;
+mod limits;
 mod lock;
 mod mutex;
+mod once;
 mod operations;
 mod rangelock;
 mod request;
@@ -29,7 +35,11 @@ mod version;
 #[doc(hidden)]
 pub use crate::os::memory::WithReserve;
 pub use acquired::{turnlock_acquired, turnlock_previous_owner};
+pub use barrier::*;
 pub use boundary::turnlock_last_error_message;
+pub use condition::*;
+pub use condition_wait::*;
+pub use event::*;
 pub use file::*;
 pub use hold::*;
 pub use hold_held::*;
@@ -43,8 +53,10 @@ pub use info::{
     TURNLOCK_STATE_RING_MEMBER, turnlock_participant_info,
 };
 pub use keyedlock::*;
+pub use limits::*;
 pub use lock::*;
 pub use mutex::*;
+pub use once::*;
 pub use rangelock::*;
 pub use request::*;
 pub use ring::*;

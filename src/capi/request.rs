@@ -4,24 +4,15 @@ use super::{
     boundary::{invalid, sized},
     info::{TURNLOCK_MODE_EXCLUSIVE, TURNLOCK_MODE_SHARED, TURNLOCK_MODE_UPGRADABLE},
     keyedlock::granule_of,
+    limits::{TURNLOCK_WAIT_UNTIL, limit},
     lock::turnlock_lock,
     rangelock::range,
 };
 use crate::kind::{AnyHandleRef, Granule, Part, Wanted, keys_apart, ranges_apart, with_room};
-use crate::os::clock;
-use std::{ffi::c_void, mem::offset_of, slice, time::Duration};
+use std::{ffi::c_void, mem::offset_of, slice};
 use turnlock_core::acquire::site::Limit;
 use turnlock_core::algorithm::claim::{Claim, Mode};
 use turnlock_core::error::Result;
-
-/// `wait` of a request: as long as it takes. What a request gets that is all 0.
-pub const TURNLOCK_WAIT_FOREVER: u32 = 0;
-/// `wait` of a request: not at all; where it would have to, TURNLOCK_ERROR_WOULD_BLOCK.
-pub const TURNLOCK_WAIT_NEVER: u32 = 1;
-/// `wait` of a request: at most `time_ns` nanoseconds, then TURNLOCK_ERROR_TIMED_OUT.
-pub const TURNLOCK_WAIT_AT_MOST: u32 = 2;
-/// `wait` of a request: until CLOCK_MONOTONIC shows `time_ns` nanoseconds, then TURNLOCK_ERROR_TIMED_OUT.
-pub const TURNLOCK_WAIT_UNTIL: u32 = 3;
 
 /// A range of numbers.
 #[allow(non_camel_case_types)]
@@ -130,6 +121,10 @@ impl turnlock_request {
             AnyHandleRef::Semaphore(_) => "semaphore",
             AnyHandleRef::RangeLock(_) => "range lock",
             AnyHandleRef::KeyedLock(_) => "keyed lock",
+            AnyHandleRef::Condition(_) => return Err(not_held("a condition")),
+            AnyHandleRef::Event(_) => return Err(not_held("an event")),
+            AnyHandleRef::Barrier(_) => return Err(not_held("a barrier")),
+            AnyHandleRef::Once(_) => return Err(not_held("a once")),
         };
         let in_parts = matches!(lock, AnyHandleRef::RangeLock(_) | AnyHandleRef::KeyedLock(_));
         let mode = match self.mode {
@@ -159,7 +154,6 @@ impl turnlock_request {
             )));
         }
         match lock {
-            AnyHandleRef::Mutex(_) | AnyHandleRef::TurnRing(_) => Ok(Wanted::Everything),
             AnyHandleRef::RwLock(_) => Ok(Wanted::Claim(Claim::whole(mode))),
             AnyHandleRef::Semaphore(_) => {
                 Ok(Wanted::Claim(Claim { weight: self.permits.max(1), ..Claim::whole(Mode::Shared) }))
@@ -175,8 +169,15 @@ impl turnlock_request {
                 // SAFETY: likewise.
                 parts(mode, keys, |one| unsafe { granule_of(one.data, one.size) }, keys_apart)
             }
+            _ => Ok(Wanted::Everything),
         }
     }
+}
+
+fn not_held(what: &str) -> turnlock_core::error::Error {
+    invalid(&format!(
+        "the request is for {what}, which no hold has: wait for it by the functions of its kind"
+    ))
 }
 
 /// # Safety
@@ -213,19 +214,4 @@ fn parts<T, G: Into<Granule>>(
     let mut parts = with_room(granules.len())?;
     parts.extend(granules.into_iter().map(|granule| Part::new(mode, granule)));
     Ok(Wanted::Parts(parts))
-}
-
-/// Returns how long to wait.
-pub(super) fn limit(wait: u32, time_ns: u64) -> Result<Limit> {
-    match wait {
-        TURNLOCK_WAIT_FOREVER => Ok(Limit::Forever),
-        TURNLOCK_WAIT_NEVER => Ok(Limit::Never),
-        TURNLOCK_WAIT_AT_MOST => Ok(Limit::For(Duration::from_nanos(time_ns))),
-        TURNLOCK_WAIT_UNTIL => {
-            Ok(Limit::For(Duration::from_nanos(time_ns.saturating_sub(clock::monotonic_ns()))))
-        }
-        _ => Err(invalid(&format!(
-            "wait is {wait}: TURNLOCK_WAIT_FOREVER is 0, _NEVER 1, _AT_MOST 2, _UNTIL 3"
-        ))),
-    }
 }

@@ -4,10 +4,13 @@
 //! What is seen may be out of date by the time it is printed. [`snapshot`] maps the file for reading only;
 //! [`crate::Mutex::status`] and [`crate::TurnRing::status`] look through the open file.
 
+mod coordination;
+mod no_lock;
 mod observer;
 mod open_lock;
 mod recording;
 mod registers;
+mod shown;
 mod slot_keepers;
 mod status;
 
@@ -16,14 +19,15 @@ pub use recording::{RecordedEvent, RecordedLock, RecordedParticipant, Recording}
 pub use registers::{Held, LockRegisters, MachineRegisters, SlotRegisters};
 pub use turnlock_core::event::Event;
 
+pub use no_lock::{BarrierStatus, BrokenBarrier, ConditionStatus, EventStatus, OnceStatus};
 pub use status::{
     Activity, ByMessages, Claim, ClaimMode, Counters, DeadOwner, FileStatus, Holder, Keeper, Life,
     LockStatus, Part, ParticipantStatus, Waiter, WaiterState,
 };
 
 use crate::attach::new_file::header_of;
-use crate::kind::names_of;
-use crate::layout::{FORMAT_MAJOR, FORMAT_MINOR, Fences, View};
+use crate::kind::{Named, names_of};
+use crate::layout::{FORMAT_MAJOR, FORMAT_MINOR, Fences, Kind, View};
 use crate::os::{
     file::{self, Access},
     given, identity,
@@ -118,7 +122,7 @@ pub fn has_membarrier() -> bool {
 }
 
 /// Reads the registers of the lock called `lock` in the lock file at `path`: those that its algorithm reads and writes. `None`:
-/// the file has no lock of this name. To see the algorithm at work; [`snapshot`] says what they mean.
+/// the file has no lock of this name, or what has it is a condition, an event or a barrier, which are no locks. To see the algorithm at work; [`snapshot`] says what they mean.
 ///
 /// ```
 /// # let folder = tempfile::tempdir()?;
@@ -157,7 +161,8 @@ fn registers_in(path: &Path, opened: &File, lock: &str) -> Result<Option<LockReg
     let mapping = Mapping::read_only(opened, prefix.geometry.file_size(), path)?;
     // SAFETY: as in `look_at`.
     let view = unsafe { View::new(mapping.base(), prefix.geometry) };
-    names_of(view).find(|named| named.name == lock).map(|named| registers::read(view, named)).transpose()
+    let is_it = |named: &Named| named.name == lock && named.kind.is_none_or(Kind::is_lock);
+    names_of(view).find(is_it).map(|named| registers::read(view, named)).transpose()
 }
 
 fn recording_in(path: &Path, opened: &File) -> Result<Option<Recording>> {

@@ -1,14 +1,14 @@
 //! The observer, which puts the registers of a mapped file into words. Never writes.
 
 use super::{
+    coordination, shown,
     slot_keepers::SlotKeepers,
     status::{
-        Activity, ByMessages, Claim, ClaimMode, Counters, DeadOwner, Holder, Life, LockStatus, Part,
-        ParticipantStatus, Waiter, WaiterState,
+        Activity, Claim, DeadOwner, Holder, Life, LockStatus, Part, ParticipantStatus, Waiter, WaiterState,
     },
 };
 use crate::kind::{Named, names_of};
-use crate::layout::{Kind, LivenessLockKind, LockWords, SlotRecord, SlotState, View};
+use crate::layout::{Kind, LivenessLockKind, SlotRecord, SlotState, View};
 use crate::os::{
     clock,
     identity::Identity,
@@ -16,15 +16,12 @@ use crate::os::{
     memory,
     process::{self, ProcessState},
 };
-use crate::recovery;
 use crate::registers::{Claimed, FileLock};
-use crate::transport::Record;
 use std::cell::Cell;
 use turnlock_core::acquire::{reservation, site::Lock};
 use turnlock_core::algorithm::{
     Place, Protocol,
-    claim::{self, Claims, Mode, Relation},
-    dead_claim::DeadPart,
+    claim::{Claims, Relation},
     ownership::{Health, token_in},
     ring::{Machines, Membership, Ring, Rule},
 };
@@ -70,7 +67,7 @@ impl<'a> Observer<'a> {
     pub fn participants(&self) -> Result<Vec<ParticipantStatus>> {
         let records = self.records().iter().enumerate();
         let taken = records.filter(|(_, record)| record.state.load(Acquire) != SlotState::Free as u32);
-        taken.map(|(slot, record)| self.participant(slot, record)).collect()
+        taken.map(|(slot, _)| self.participant(slot)).collect()
     }
 
     /// Returns the records of slots that were ever taken. Behind them the file may have a hole.
@@ -79,7 +76,8 @@ impl<'a> Observer<'a> {
     }
 
     /// Returns the participant in a slot. Looks again when the slot is given to another participant meanwhile.
-    fn participant(&self, slot: usize, record: &SlotRecord) -> Result<ParticipantStatus> {
+    pub(super) fn participant(&self, slot: usize) -> Result<ParticipantStatus> {
+        let record = &self.view.slots()[slot];
         for _ in 1..LOOKS {
             // Acquire. Partners: as in `steady_look` and `is_still`.
             let generation = record.generation.load(Acquire);
@@ -126,6 +124,11 @@ impl<'a> Observer<'a> {
         })
     }
 
+    /// Returns the mapped file.
+    pub(super) fn view(&self) -> View<'a> {
+        self.view
+    }
+
     /// Returns every named lock.
     pub fn locks(&self) -> Result<Vec<LockStatus>> {
         names_of(self.view).map(|named| self.lock(named)).collect()
@@ -133,7 +136,6 @@ impl<'a> Observer<'a> {
 
     /// Returns what a waiter does just now.
     fn activity(&self, lock: &FileLock<Claimed>, is_ring: bool, waiter: &Registers) -> Activity {
-        let record = &self.view.slots()[waiter.slot];
         let eviction = lock.eviction(waiter.slot);
         let is_queued = matches!(lock.queue().place(waiter.slot), Place::Choosing | Place::Numbered(_));
         // On a ring it lost its turn, and waits without being a member.
@@ -141,6 +143,12 @@ impl<'a> Observer<'a> {
         if (is_queued || is_ring && has_no_turn) && eviction.is_evicted() {
             return Activity::PassedOver;
         }
+        self.activity_of_process(waiter.slot)
+    }
+
+    /// Returns what a participant that waits does just now, as the kernel says.
+    pub(super) fn activity_of_process(&self, slot: usize) -> Activity {
+        let record = &self.view.slots()[slot];
         if record.pid_namespace.load(Relaxed) != self.namespace {
             return Activity::Unknown;
         }
@@ -170,16 +178,19 @@ impl<'a> Observer<'a> {
         Ok(self.look_at(&named)?.0)
     }
 
-    /// Returns whether the slot still belongs to that participant.
-    fn is_still(&self, seen: &Registers) -> bool {
+    /// Returns whether the slot still belongs to the participant that it had in `generation`.
+    pub(super) fn is_still(&self, slot: usize, generation: u64) -> bool {
         // Partner: the fence in `slots::occupy`. If we have read a store of a newcomer, we see that the slot was taken again.
         fence(Acquire);
-        let record = self.records().get(seen.slot);
-        record.map_or(0, |record| record.generation.load(Relaxed)) == seen.generation
+        let record = self.records().get(slot);
+        record.map_or(0, |record| record.generation.load(Relaxed)) == generation
     }
 
     /// Returns one lock without the participants whose slots were given to others meanwhile, and whether there were none.
     fn look_at(&self, named: &Named) -> Result<(LockStatus, bool)> {
+        if let Some(kind) = named.kind.filter(|kind| !kind.is_lock()) {
+            return coordination::look_at(self, named, kind);
+        }
         let claims = Claimed::of(named.kind.unwrap_or(Kind::Mutex), named.generation);
         let lock = FileLock::claimed(self.view, named.region, claims);
         let claim_of = |slot: usize| {
@@ -188,11 +199,10 @@ impl<'a> Observer<'a> {
                 Relation::Keys => self.view.slots()[slot].key.get(claim.extent),
                 _ => None,
             };
-            Claim { key_beginning, ..shown(claims.relation, claim) }
+            Claim { key_beginning, ..shown::claim(claims.relation, claim) }
         };
         let rule = named.rule();
         let ring = |rule| Ring { rule, machines: lock.machines() };
-        let participant = |slot: usize| self.participant(slot, &self.view.slots()[slot]);
         let takes_part = |slot: usize| {
             rule.map(|rule| match ring(rule).machines.membership(slot) {
                 Membership::EveryTurn => "member",
@@ -211,14 +221,14 @@ impl<'a> Observer<'a> {
                 since => (since, false),
             };
             let holder = Holder {
-                participant: participant(slot)?,
+                participant: self.participant(slot)?,
                 claim: claim_of(slot),
                 fencing_token,
                 takes_part: takes_part(slot),
                 for_seconds: span(since),
                 at_least,
             };
-            let is_it = self.is_still(seen);
+            let is_it = self.is_still(slot, seen.generation);
             is_of_one_moment.set(is_of_one_moment.get() && is_it);
             Ok(is_it.then_some(holder))
         };
@@ -232,14 +242,14 @@ impl<'a> Observer<'a> {
         let waiter = |seen: &Registers| -> Result<Waiter> {
             let takes_part = takes_part(seen.slot);
             Ok(Waiter {
-                participant: participant(seen.slot)?,
+                participant: self.participant(seen.slot)?,
                 state: match takes_part {
                     Some("member") if !seen.waits => WaiterState::RingMember,
                     None if named.patience != 0 && has_patience(seen.slot) => WaiterState::BackedOff,
                     _ => WaiterState::Queued,
                 },
                 activity: self.activity(&lock, rule.is_some(), seen),
-                claim: claim_of(seen.slot),
+                claim: Some(claim_of(seen.slot)),
                 blocked_by: rule.is_none().then(|| blocked_by(&lock, seen)).flatten(),
                 takes_part,
                 for_seconds: span(lock.waiting_since(seen.slot)),
@@ -263,7 +273,7 @@ impl<'a> Observer<'a> {
         let mut queue = with_room(waiting.len())?;
         for seen in &waiting {
             let waiter = waiter(seen)?;
-            if !self.is_still(seen) {
+            if !self.is_still(seen.slot, seen.generation) {
                 is_of_one_moment.set(false);
                 continue;
             }
@@ -272,22 +282,26 @@ impl<'a> Observer<'a> {
                 queue.push(waiter);
             }
         }
-        let dead_parts: Vec<Part> = lock.dead_parts().map(|dead| part_of(claims.relation, dead)).collect();
+        let dead_parts: Vec<Part> =
+            lock.dead_parts().map(|dead| shown::part_of(claims.relation, dead)).collect();
         let (dead_token, dead_pid, dead_thread, dead_label) = lock.death();
+        let health = match lock.ownership().health() {
+            Health::Consistent if dead_parts.is_empty() => "consistent",
+            Health::Consistent => "inconsistent",
+            Health::Inconsistent => "inconsistent",
+            Health::NotRecoverable => "not_recoverable",
+        };
+        let once = (named.kind == Some(Kind::Once)).then(|| coordination::of_once(self.view, named, health));
+        // Nothing is done by the fencing tokens of a once, and its queue and its death policy are always the same.
+        let is_for_its_own_sake = once.is_none();
         let status = LockStatus {
-            kind: named.kind_name(),
-            algorithm: named.algorithm_name(),
-            name: named.name.clone(),
-            state: match lock.ownership().health() {
-                Health::Consistent if dead_parts.is_empty() => "consistent",
-                Health::Consistent => "inconsistent",
-                Health::Inconsistent => "inconsistent",
-                Health::NotRecoverable => "not_recoverable",
-            },
-            fencing_token: lock.lock.words.token.load(Relaxed),
-            death_policy: named.death_policy.name(),
+            algorithm: is_for_its_own_sake.then(|| named.algorithm_name()),
+            state: once.map_or(health, |(_, state)| state),
+            fencing_token: is_for_its_own_sake.then(|| lock.lock.words.token.load(Relaxed)),
+            death_policy: is_for_its_own_sake.then(|| named.death_policy.name()),
             recursive: named.recursive,
-            patience_seconds: named.patience as f64 / 1e9,
+            patience_seconds: is_for_its_own_sake.then_some(named.patience as f64 / 1e9),
+            once: once.map(|(once, _)| once),
             ring_step: match rule {
                 Some(Rule::Sum { step }) => Some(step),
                 _ => None,
@@ -301,10 +315,9 @@ impl<'a> Observer<'a> {
                 _ => None,
             },
             biased_to_readers: claims.relation == Relation::Modes && lock.shared_bias().is_unrevoked(),
-            by_messages: by_messages(self.view, named.region),
+            by_messages: shown::by_messages(self.view, named.region),
             permits: (claims.relation == Relation::Permits).then(|| lock.queue().claims.permits()),
             dead_parts,
-            counters: counters(lock.lock.words),
             holders,
             queue,
             previous_owner: (dead_token != 0).then_some(DeadOwner {
@@ -313,6 +326,7 @@ impl<'a> Observer<'a> {
                 thread: dead_thread,
                 fencing_token: dead_token,
             }),
+            ..shown::without_holders(self.view, named)
         };
         Ok((status, is_of_one_moment.get()))
     }
@@ -320,64 +334,6 @@ impl<'a> Observer<'a> {
 
 /// How often a lock is looked at whose slots change hands meanwhile.
 const LOOKS: usize = 20;
-
-fn counters(words: &LockWords) -> Counters {
-    let [token, first, contended, timed_out, died, passed_over] = [
-        &words.token,
-        &words.first_token,
-        &words.contended,
-        &words.timed_out,
-        &words.died,
-        &words.passed_over,
-    ]
-    .map(|word| word.load(Relaxed));
-    // Less than none only where something else than turnlock wrote there.
-    Counters { acquisitions: token.saturating_sub(first), contended, timed_out, died, passed_over }
-}
-
-/// Returns what the participants of a lock by messages wrote down.
-fn by_messages(view: View, region: usize) -> Option<ByMessages> {
-    let mail = recovery::mail_of(view, region)?;
-    let takes_part = |slot: &usize| mail.peer_records[*slot].life.load(Acquire) % 2 == 1;
-    Some(ByMessages {
-        members: (0..mail.peer_records.len()).filter(takes_part).collect(),
-        token_of: Record(&mail.words.token_at).at().map(|at| at.participant),
-        second_token_of: Record(&mail.words.second_token_at).at().map(|at| at.participant),
-        messages: mail.peer_records.iter().map(|peer_record| peer_record.sent.load(Relaxed)).sum(),
-    })
-}
-
-/// Returns a claim, for people.
-fn shown(relation: Relation, claim: claim::Claim) -> Claim {
-    let mode = match claim.mode.held() {
-        Mode::Shared => ClaimMode::Shared,
-        Mode::Upgradable => ClaimMode::Upgradable,
-        Mode::Upgrading => ClaimMode::Upgrading,
-        _ => ClaimMode::Exclusive,
-    };
-    let all = claim.mode == Mode::Everything;
-    let part = if all { DeadPart::Everything } else { DeadPart::Of(claim.extent) };
-    match relation {
-        Relation::Always => Claim::EXCLUSIVE,
-        Relation::Modes => Claim { mode, permits: None, part: None, key_beginning: None },
-        Relation::Permits => {
-            Claim { mode: ClaimMode::Shared, permits: Some(claim.weight), part: None, key_beginning: None }
-        }
-        Relation::Ranges | Relation::Keys => {
-            Claim { mode, permits: None, part: Some(part_of(relation, part)), key_beginning: None }
-        }
-    }
-}
-
-fn part_of(relation: Relation, part: DeadPart) -> Part {
-    match part {
-        DeadPart::Everything => Part::Everything,
-        DeadPart::Of(extent) if relation == Relation::Keys => {
-            Part::Key(u128::from(extent.first) << 64 | u128::from(extent.last))
-        }
-        DeadPart::Of(extent) => Part::Range { first: extent.first, last: extent.last },
-    }
-}
 
 /// Returns the first of those that stand in the way of a waiter in the queue.
 fn blocked_by(lock: &FileLock<Claimed>, waiter: &Registers) -> Option<usize> {

@@ -1,7 +1,10 @@
 //! The status of a lock that is open.
 
 use super::{observer::Observer, status::LockStatus};
-use crate::kind::{Handle, KeyedLock, LockKind, Mutex, RangeLock, RwLock, Semaphore, TurnRing, names_of};
+use crate::kind::{
+    Barrier, Condition, Event, Handle, KeyedLock, LockKind, Mutex, Once, RangeLock, RwLock, Semaphore,
+    TurnRing, names_of,
+};
 use crate::os::{liveness_lock::Probe, memory};
 use turnlock_core::error::Result;
 
@@ -56,6 +59,21 @@ macro_rules! statuses {
     })* };
 }
 statuses!(RwLock Semaphore RangeLock KeyedLock);
+
+macro_rules! statuses_of_waits {
+    ($($name:ident $what:literal)*) => { $(impl $name {
+        #[doc = concat!("Returns ", $what, " As [`Mutex::status`].")]
+        pub fn status(&self) -> Result<LockStatus> {
+            self.handle().status()
+        }
+    })* };
+}
+statuses_of_waits! {
+    Condition "those that wait for it, and which of them were notified."
+    Event "whether it is set, and those that wait for it."
+    Barrier "how many have arrived, or why it is broken, and those that wait."
+    Once "whether it is done, the one that is at it, and those that wait."
+}
 
 impl TurnRing {
     /// Returns the participant that has the turn and those on the ring, in the order of their turns. As

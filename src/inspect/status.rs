@@ -1,5 +1,6 @@
 //! The status of a lock file: its locks and its participants.
 
+use super::no_lock::{BarrierStatus, ConditionStatus, EventStatus, OnceStatus};
 use crate::layout::KeyBeginning;
 #[cfg(feature = "serde")]
 use std::path::Path;
@@ -101,24 +102,29 @@ pub struct Keeper {
 pub struct LockStatus {
     /// The name of the lock.
     pub name: String,
-    /// Its kind: "mutex", "ring", "rwlock", "semaphore", "range lock" or "keyed lock".
+    /// Its kind: "mutex", "ring", "rwlock", "semaphore", "range lock" or "keyed lock"; or what is no lock, or none that is held for
+    /// its own sake: "condition", "event", "barrier" or "once". Those have `None` where only a lock has something.
     pub kind: &'static str,
     /// Its algorithm: "k-state", "raynal" or "sum" of a ring; else "bakery", or of a mutex by messages "lamport-queue",
     /// "ricart-agrawala", "token-ring" or "message-bakery".
-    pub algorithm: &'static str,
+    pub algorithm: Option<&'static str>,
     /// Its state: "consistent", "inconsistent" (a holder died; the next one is told) or "not_recoverable" (closed until a
     /// reset). A range lock or a keyed lock is inconsistent while one of its parts is.
+    ///
+    /// Of a condition: "idle" or "waited_for"; of an event: "set" or "not_set"; of a barrier: "open" or "broken"; of a once: "done",
+    /// "not_done" or "inconsistent" (the one that was at it died; the next one is told). "unknown": its words are impossible, since the
+    /// file was overwritten.
     pub state: &'static str,
     /// The last fencing token given out. A decimal string in JSON, since it is larger than 2^53.
-    #[cfg_attr(feature = "serde", serde(serialize_with = "as_text"))]
-    pub fencing_token: u64,
+    #[cfg_attr(feature = "serde", serde(serialize_with = "as_text_if_any"))]
+    pub fencing_token: Option<u64>,
     /// What a holder's death means: "inform" or "release".
-    pub death_policy: &'static str,
+    pub death_policy: Option<&'static str>,
     /// Whether a thread that has the lock may take it again.
     pub recursive: bool,
     /// Its patience: for how long a waiter lets others pass before it is queued for good, in seconds; 0 is strict first come
     /// first served.
-    pub patience_seconds: f64,
+    pub patience_seconds: Option<f64>,
     /// The step of a sum ring, from one slot to the next in the order of turns.
     pub ring_step: Option<usize>,
     /// The slot whose turn it is on a ring; the turn is taken if that is also the holder.
@@ -133,12 +139,21 @@ pub struct LockStatus {
     pub dead_parts: Vec<Part>,
     /// What the members of a mutex by messages write down.
     pub by_messages: Option<ByMessages>,
+    /// What only a condition has.
+    pub condition: Option<ConditionStatus>,
+    /// What only an event has.
+    pub event: Option<EventStatus>,
+    /// What only a barrier has.
+    pub barrier: Option<BarrierStatus>,
+    /// What only a once has.
+    pub once: Option<OnceStatus>,
     /// How often it was acquired, waited for, and so on.
     pub counters: Counters,
-    /// Its holders: one at most, of a mutex and of a ring.
+    /// Its holders: one at most, of a mutex and of a ring. Of a once: the one that is at it.
     pub holders: Vec<Holder>,
     /// Its waiters: those in the queue, first the one that is next, and after them those in the standby queue. Of a ring: all
-    /// on it, in the order of their turns.
+    /// on it, in the order of their turns. Of a condition: first those that were notified, then the others in the order in which
+    /// they are notified; of an event and a barrier: in the order in which they came.
     pub queue: Vec<Waiter>,
     /// The last participant that died holding it.
     pub previous_owner: Option<DeadOwner>,
@@ -220,7 +235,7 @@ pub enum Part {
 
 impl Claim {
     /// The claim of every holder of a mutex and of a ring.
-    pub(super) const EXCLUSIVE: Self =
+    pub(crate) const EXCLUSIVE: Self =
         Self { mode: ClaimMode::Exclusive, permits: None, part: None, key_beginning: None };
 }
 
@@ -274,8 +289,8 @@ pub struct Waiter {
     pub state: WaiterState,
     /// What it does just now.
     pub activity: Activity,
-    /// What it wants of the lock.
-    pub claim: Claim,
+    /// What it wants of the lock; `None` at what is no lock.
+    pub claim: Option<Claim>,
     /// The slot of the first of those that it waits for, holding or waiting, if it is in the queue.
     pub blocked_by: Option<usize>,
     /// How it takes part in a ring: "member" or "on demand".
@@ -290,12 +305,15 @@ pub struct Waiter {
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "snake_case"))]
 #[non_exhaustive]
 pub enum WaiterState {
-    /// Queued for good, or next in the standby queue to be so: its patience is over. On a ring: waiting for its turn.
+    /// Queued for good, or next in the standby queue to be so: its patience is over. On a ring: waiting for its turn. At what is no
+    /// lock: waiting.
     Queued,
     /// It still has patience and lets others pass.
     BackedOff,
     /// A member of the ring that does not wait now: the ring waits for it when its turn comes.
     RingMember,
+    /// It was notified at a condition, and has not taken its lock again.
+    Notified,
 }
 
 /// What a waiter does just now.
@@ -334,6 +352,14 @@ pub struct DeadOwner {
 #[cfg(feature = "serde")]
 fn as_text<S: serde::Serializer>(number: &u64, to: S) -> std::result::Result<S::Ok, S::Error> {
     to.collect_str(number)
+}
+
+#[cfg(feature = "serde")]
+fn as_text_if_any<S: serde::Serializer>(number: &Option<u64>, to: S) -> std::result::Result<S::Ok, S::Error> {
+    match number {
+        Some(number) => to.collect_str(number),
+        None => to.serialize_none(),
+    }
 }
 
 #[cfg(feature = "serde")]

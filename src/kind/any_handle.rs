@@ -1,8 +1,9 @@
 //! A handle of a lock, whatever its kind.
 
 use super::{
-    handle::Handle, keyed_lock::KeyedKind, mutex::MutexKind, range_lock::RangeKind, ring::RingKind,
-    rwlock::RwLockKind, semaphore::SemaphoreKind,
+    barrier::BarrierKind, condition::ConditionKind, event::EventKind, handle::Handle, keyed_lock::KeyedKind,
+    mutex::MutexKind, once::OnceKind, range_lock::RangeKind, ring::RingKind, rwlock::RwLockKind,
+    semaphore::SemaphoreKind,
 };
 use crate::attach::open_file::OpenFile;
 use std::sync::Arc;
@@ -22,6 +23,14 @@ pub enum AnyHandle {
     RangeLock(Handle<RangeKind>),
     /// Of a keyed lock.
     KeyedLock(Handle<KeyedKind>),
+    /// Of a condition.
+    Condition(Handle<ConditionKind>),
+    /// Of an event.
+    Event(Handle<EventKind>),
+    /// Of a barrier.
+    Barrier(Handle<BarrierKind>),
+    /// Of a once.
+    Once(Handle<OnceKind>),
 }
 
 /// A handle, borrowed.
@@ -39,6 +48,14 @@ pub enum AnyHandleRef<'a> {
     RangeLock(&'a Handle<RangeKind>),
     /// Of a keyed lock.
     KeyedLock(&'a Handle<KeyedKind>),
+    /// Of a condition.
+    Condition(&'a Handle<ConditionKind>),
+    /// Of an event.
+    Event(&'a Handle<EventKind>),
+    /// Of a barrier.
+    Barrier(&'a Handle<BarrierKind>),
+    /// Of a once.
+    Once(&'a Handle<OnceKind>),
 }
 
 /// Does the same with the handle of whichever kind is in an [`AnyHandle`] or an [`AnyHandleRef`].
@@ -51,6 +68,10 @@ macro_rules! of_any {
             $any::Semaphore($handle) => $act,
             $any::RangeLock($handle) => $act,
             $any::KeyedLock($handle) => $act,
+            $any::Condition($handle) => $act,
+            $any::Event($handle) => $act,
+            $any::Barrier($handle) => $act,
+            $any::Once($handle) => $act,
         }
     };
 }
@@ -66,6 +87,10 @@ impl AnyHandleRef<'_> {
             Self::Semaphore(handle) => AnyHandle::Semaphore(handle.clone()),
             Self::RangeLock(handle) => AnyHandle::RangeLock(handle.clone()),
             Self::KeyedLock(handle) => AnyHandle::KeyedLock(handle.clone()),
+            Self::Condition(handle) => AnyHandle::Condition(handle.clone()),
+            Self::Event(handle) => AnyHandle::Event(handle.clone()),
+            Self::Barrier(handle) => AnyHandle::Barrier(handle.clone()),
+            Self::Once(handle) => AnyHandle::Once(handle.clone()),
         }
     }
 

@@ -1,10 +1,14 @@
 //! A lock of any kind.
 
 use super::{
+    barrier::Barrier,
+    condition::Condition,
     directory::{check_name, names_of, no_such_lock},
+    event::Event,
     file::LockFile,
     keyed_lock::KeyedLock,
     mutex::Mutex,
+    once::Once,
     range_lock::RangeLock,
     ring::TurnRing,
     rwlock::RwLock,
@@ -13,7 +17,7 @@ use super::{
 use crate::layout::Kind;
 use turnlock_core::error::{Error, Result};
 
-/// A lock that was opened by its name alone ([`LockFile::open_any`]).
+/// A lock, or what else has a name in a lock file, that was opened by its name alone ([`LockFile::open_any`]).
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum AnyLock {
@@ -29,6 +33,14 @@ pub enum AnyLock {
     RangeLock(RangeLock),
     /// A keyed lock.
     KeyedLock(KeyedLock),
+    /// A condition.
+    Condition(Condition),
+    /// An event.
+    Event(Event),
+    /// A barrier.
+    Barrier(Barrier),
+    /// A once.
+    Once(Once),
 }
 
 impl LockFile {
@@ -66,6 +78,12 @@ impl LockFile {
                 Kind::KeyedLock => {
                     self.keyed_lock_options().must_exist(true).open(name).map(AnyLock::KeyedLock)
                 }
+                Kind::Condition => {
+                    self.condition_options().must_exist(true).open(name).map(AnyLock::Condition)
+                }
+                Kind::Event => self.event_options().must_exist(true).open(name).map(AnyLock::Event),
+                Kind::Barrier => self.barrier_options().must_exist(true).open(name).map(AnyLock::Barrier),
+                Kind::Once => self.once_options().must_exist(true).open(name).map(AnyLock::Once),
             };
             let was = kind;
             // It may have been removed since the look, and created anew as another kind.

@@ -31,11 +31,17 @@ impl<'a> ClaimedOptions<'a> {
         // Each part is a lock of its own, and one waiter at a time that is queued for good is not enough: the holder of the
         // part that it waits for may wait for another part.
         let in_parts = matches!(kind, Kind::RangeLock | Kind::KeyedLock);
-        let settings = SettingOptions::new(if in_parts { Duration::ZERO } else { DEFAULT_PATIENCE });
+        let is_strict = in_parts || !kind.is_lock();
+        let settings = SettingOptions::new(if is_strict { Duration::ZERO } else { DEFAULT_PATIENCE });
         Self { file, kind, settings, permits: 0, must_exist: false }
     }
 
     pub(super) fn open<K: LockKind>(&self, name: &str) -> Result<Handle<K>> {
+        self.open_with_permits(name).map(|(handle, _)| handle)
+    }
+
+    /// Does what [`ClaimedOptions::open`] does. Returns what the directory has as its permits, too.
+    pub(super) fn open_with_permits<K: LockKind>(&self, name: &str) -> Result<(Handle<K>, u32)> {
         let plan = Plan {
             kind: self.kind,
             algorithm: Algorithm::Bakery,
@@ -47,7 +53,8 @@ impl<'a> ClaimedOptions<'a> {
             may_create: !self.must_exist,
         };
         let found: Found = directory::find_or_name(&self.file.open, name, &plan)?;
-        Ok(Handle::new(self.file.clone(), found, Discipline::Queue))
+        let permits = found.permits;
+        Ok((Handle::new(self.file.clone(), found, Discipline::Queue), permits))
     }
 }
 

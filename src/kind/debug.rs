@@ -1,11 +1,15 @@
 //! What `{:?}` shows of files, locks, participants and guards: what they are called.
 
 use super::{
+    barrier::Barrier,
+    condition::Condition,
+    event::Event,
     file::LockFile,
     guard::{Guard, GuardAs},
     handle::{Handle, LockKind},
     keyed_lock::KeyedLock,
     mutex::Mutex,
+    once::Once,
     participant::Participant,
     range_lock::RangeLock,
     ring::TurnRing,
@@ -42,7 +46,7 @@ impl Debug for Participant {
 
 impl<K: LockKind> Handle<K> {
     /// Returns what the lock is called; empty: it was removed.
-    fn called(&self) -> String {
+    pub(super) fn called(&self) -> String {
         let entry = &self.file.open.view().directory()[self.name.region - 1];
         let name = entry.name.get();
         if self.still_exists() { name } else { String::new() }
@@ -62,7 +66,19 @@ macro_rules! shows_its_name {
     })* };
 }
 
-shows_its_name!(Mutex TurnRing RwLock Semaphore RangeLock KeyedLock);
+shows_its_name!(Mutex TurnRing RwLock Semaphore RangeLock KeyedLock Condition Event Once);
+
+impl Debug for Barrier {
+    fn fmt(&self, to: &mut Formatter) -> Result {
+        self.0.show("Barrier", to)
+    }
+}
+
+impl<K: LockKind> Debug for Handle<K> {
+    fn fmt(&self, to: &mut Formatter) -> Result {
+        self.show(K::NAME, to)
+    }
+}
 
 impl<K: LockKind> Debug for Guard<'_, K> {
     fn fmt(&self, to: &mut Formatter) -> Result {

@@ -11,7 +11,7 @@ use crate::layout::{
 use crate::os::{clock, memory};
 use crate::recording;
 use crate::recovery;
-use crate::registers::{Exclusively, FileLock};
+use crate::registers::{Exclusively, FileLock, clear_coordination};
 use std::{sync::Arc, time::Duration};
 use turnlock_core::acquire::{
     attempt::{Attempt, Discipline, LockConfig},
@@ -56,7 +56,8 @@ pub struct Plan {
     pub settings: Settings,
     /// Whether it must be recursive. One that is not asked for as recursive may be so.
     pub recursive: bool,
-    /// Of a semaphore: how many permits it has, if the lock is created now. Else 0.
+    /// Of a semaphore: how many permits it has, if the lock is created now. Of a barrier: how many parties it has; of a once: 1 if
+    /// what is done stays done across boots. Else 0.
     pub permits: u32,
     /// Algorithm and step are only for a lock that is created now: one that exists may have others.
     pub whichever: bool,
@@ -81,6 +82,8 @@ pub struct Found {
     pub rule: Option<Rule>,
     /// Whether its participants send messages.
     pub by_messages: bool,
+    /// As [`Plan::permits`].
+    pub permits: u32,
 }
 
 impl Found {
@@ -122,8 +125,17 @@ pub fn find_or_name(file: &Arc<OpenFile>, name: &str, plan: &Plan) -> Result<Fou
         if let Some((name, may_be_biased)) = file.register_name(named.region, generation)? {
             let by_messages = named.algorithm.is_some_and(Algorithm::is_by_messages);
             let may_be_biased = may_be_biased && !by_messages;
-            let (rule, Named { patience, death_policy, recursive, .. }) = (named.rule(), named);
-            return Ok(Found { name, may_be_biased, patience, death_policy, recursive, rule, by_messages });
+            let (rule, Named { patience, death_policy, recursive, permits, .. }) = (named.rule(), named);
+            return Ok(Found {
+                name,
+                may_be_biased,
+                patience,
+                death_policy,
+                recursive,
+                rule,
+                by_messages,
+                permits,
+            });
         }
     }
 }
@@ -143,7 +155,7 @@ fn check_algorithm(name: &str, algorithm: Option<Algorithm>) -> Result<()> {
 pub(super) fn no_such_lock(file: &OpenFile, name: &str) -> Error {
     Error::NotFound {
         path: file.reopen().path(),
-        why: format!("it has no lock called {name:?}: `turnlock status` lists them"),
+        why: format!("it has nothing called {name:?}: `turnlock status` lists what it has"),
     }
 }
 
@@ -207,6 +219,7 @@ fn name_it(attachment: &Attachment, name: &str, plan: &Plan) -> Result<(u64, Nam
         )));
     }
     clear(view, at + 1, at == known);
+    clear_coordination(view, at + 1, plan.kind, generation + 1, false);
     // Partner: the fence in `read`. If a reader has seen one of the stores below, its second look at the generation sees that
     // the entry names no lock.
     fence(Release);
@@ -306,12 +319,10 @@ fn find(file: &OpenFile, name: &str, plan: &Plan) -> Result<Option<(u64, Named)>
         let wrong_kind = |why| Error::Kind { path: file.reopen().path(), why };
         let fits = |algorithm: Algorithm| algorithm == plan.algorithm || plan.whichever;
         if found.kind != Some(kind) || !found.algorithm.is_some_and(fits) {
+            let found = described(found.kind, found.algorithm_name());
+            let asked = described(Some(kind), plan.algorithm.name());
             return Err(wrong_kind(format!(
-                "its lock {name:?} is a {} ({}), and a {} ({}) was asked for: use another name",
-                found.kind_name(),
-                found.algorithm_name(),
-                kind.name(),
-                plan.algorithm.name()
+                "its {name:?} is {found}, and {asked} was asked for: use another name"
             )));
         }
         if found.ring_step != plan.ring_step && !plan.whichever {
@@ -329,6 +340,15 @@ fn find(file: &OpenFile, name: &str, plan: &Plan) -> Result<Option<(u64, Named)>
         return Ok(Some((generation, found)));
     }
     Ok(None)
+}
+
+/// Returns a kind in words, with its algorithm if it can run several.
+fn described(kind: Option<Kind>, algorithm: &str) -> String {
+    match kind {
+        None => "of a kind that this version of turnlock does not know".into(),
+        Some(kind @ (Kind::Mutex | Kind::TurnRing)) => format!("{} ({algorithm})", kind.with_article()),
+        Some(kind) => kind.with_article().into(),
+    }
 }
 
 /// Returns the name of a lock, and a plan for one like it.
@@ -370,7 +390,7 @@ pub(crate) struct Named {
     pub death_policy: DeathPolicy,
     /// Whether it is recursive.
     pub recursive: bool,
-    /// Of a semaphore: how many permits it was created with.
+    /// Of a semaphore: how many permits it was created with; of other kinds see [`Plan::permits`].
     pub permits: u32,
 }
 

@@ -1,8 +1,12 @@
 //! The lock file: opening it, and the locks in it.
 
 use super::{
+    barrier::{Barrier, BarrierOptions},
+    condition::{Condition, ConditionOptions},
+    event::{Event, EventOptions},
     keyed_lock::{KeyedLock, KeyedLockOptions},
     mutex::{Mutex, MutexOptions},
+    once::{Once, OnceOptions},
     participant::{Participant, ParticipantOptions},
     range_lock::{RangeLock, RangeLockOptions},
     ring::{RingOptions, TurnRing},
@@ -352,6 +356,52 @@ impl LockFile {
     /// Returns options for opening a keyed lock.
     pub fn keyed_lock_options(&self) -> KeyedLockOptions<'_> {
         KeyedLockOptions::new(&self.file)
+    }
+
+    /// Opens the condition called `name`, created if the file has none of that name. Errors as [`MutexOptions::open`].
+    pub fn condition(&self, name: &str) -> Result<Condition> {
+        self.condition_options().open(name)
+    }
+
+    /// Returns options for opening a condition.
+    pub fn condition_options(&self) -> ConditionOptions<'_> {
+        ConditionOptions::new(&self.file)
+    }
+
+    /// Opens the event called `name`, created if the file has none of that name. Errors as [`MutexOptions::open`].
+    pub fn event(&self, name: &str) -> Result<Event> {
+        self.event_options().open(name)
+    }
+
+    /// Returns options for opening an event.
+    pub fn event_options(&self) -> EventOptions<'_> {
+        EventOptions::new(&self.file)
+    }
+
+    /// Opens the barrier of so many parties called `name`, created if the file has none of that name. Errors as
+    /// [`BarrierOptions::open`].
+    pub fn barrier(&self, name: &str, parties: u32) -> Result<Barrier> {
+        if parties == 0 {
+            return Err(Error::InvalidArgument(
+                "a barrier has at least one party, and 0 were asked for".into(),
+            ));
+        }
+        self.barrier_options().parties(parties).open(name)
+    }
+
+    /// Returns options for opening a barrier.
+    pub fn barrier_options(&self) -> BarrierOptions<'_> {
+        BarrierOptions::new(&self.file)
+    }
+
+    /// Opens the once called `name`, created if the file has none of that name. Errors as [`MutexOptions::open`].
+    pub fn once(&self, name: &str) -> Result<Once> {
+        self.once_options().open(name)
+    }
+
+    /// Returns options for opening a once.
+    pub fn once_options(&self) -> OnceOptions<'_> {
+        OnceOptions::new(&self.file)
     }
 
     /// Attaches a participant with a slot of its own, for work that moves between threads. Errors as

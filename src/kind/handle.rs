@@ -193,6 +193,19 @@ impl<K: LockKind> Handle<K> {
         Ok(self.named(attachment, claim)?.lock(limit)?.into())
     }
 
+    /// Does what [`Handle::acquire_at`] does, without a limit and without an interrupt: for a wait inside another one, which the
+    /// interrupt has ended.
+    pub(super) fn acquire_uninterrupted_at(
+        &self,
+        attachment: &Attachment,
+        claim: ClaimOf<K>,
+    ) -> Result<Acquired> {
+        let Name { region, generation } = *self.name;
+        let site = FileSite::new(attachment, region, generation, self.claims, None);
+        site.check_exists()?;
+        Ok(Attempt { site, config: self.config, claim }.lock(Limit::Forever)?.into())
+    }
+
     /// Has [`Handle::lock_biased`] find the thread's slot, if that could not take the lock only because another file has
     /// the word of this one. Returns whether it is worth another try.
     #[inline]

@@ -4,9 +4,12 @@ mod acquired;
 #[cfg(feature = "capi")]
 mod any_handle;
 mod any_lock;
+mod barrier;
 mod claimed;
+mod condition;
 mod debug;
 mod directory;
+mod event;
 mod file;
 mod follow;
 mod getters;
@@ -19,6 +22,7 @@ mod hold;
 mod keyed_lock;
 mod maintenance;
 mod mutex;
+mod once;
 mod owned;
 mod part;
 mod participant;
@@ -32,11 +36,15 @@ mod rwlock_guard;
 mod rwlock_modes;
 mod semaphore;
 mod settings;
+mod sleeping;
 mod timed;
 mod transferred;
 
 pub use acquired::{Acquired, PreviousOwner};
 pub use any_lock::AnyLock;
+pub use barrier::{Barrier, BarrierKind, BarrierOptions};
+pub use condition::{Condition, ConditionKind, ConditionOptions, ExclusiveGuard};
+pub use event::{Event, EventKind, EventOptions};
 pub use file::{LockFile, LockFileOptions};
 pub use guard::{Guard, GuardAs};
 pub use guarded::{Guarded, GuardedGuard};
@@ -45,6 +53,7 @@ pub use maintenance::Reaped;
 pub use mutex::{
     DEFAULT_PATIENCE, Mutex, MutexAlgorithm, MutexGuard, MutexKind, MutexOptions, ParticipantGuard,
 };
+pub use once::{Once, OnceKind, OnceOptions, OnceRun};
 pub use owned::{
     OwnedGuard, OwnedKeyGuard, OwnedMutexGuard, OwnedPermits, OwnedRangeGuard, OwnedRwLockGuard,
 };
@@ -64,6 +73,8 @@ pub use crate::layout::DeathPolicy;
 pub(crate) use any_handle::{AnyHandleRef, of_any};
 #[cfg(feature = "capi")]
 pub(crate) use claimed::with_room;
+#[cfg(feature = "capi")]
+pub(crate) use condition::{Held, Waited};
 pub(crate) use directory::{Named, names_of};
 pub(crate) use handle::{Handle, LockKind};
 #[cfg(feature = "capi")]

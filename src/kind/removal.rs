@@ -32,7 +32,7 @@ use super::{directory, file::LockFile};
 use crate::attach::{attachment::Attachment, site::FileSite, thread::with_thread_attachment};
 use crate::os::{linux::Linux, memory};
 use crate::recovery;
-use crate::registers::{Claimed, Exclusively, FileClaims, FileLock, call_participant};
+use crate::registers::{Claimed, Exclusively, FileClaims, FileLock, call_participant, is_in_wait};
 use std::time::Duration;
 use turnlock_core::acquire::{
     attempt::{Attempt, Discipline, LockConfig},
@@ -210,7 +210,8 @@ fn check_unused<F: FileClaims>(site: &FileSite<F>, claim: F::Claim, name: &str) 
         // Acquire, here and in there. Partners: the release stores of these words by their slots.
         let queued = slot != me && queue.place(slot) != Place::Idle;
         let member = machines.membership(slot) != Membership::None;
-        queued || member || token_in(lock.held(slot).load(Acquire)).is_some()
+        let waits = is_in_wait(lock.view, lock.region, slot);
+        queued || member || waits || token_in(lock.held(slot).load(Acquire)).is_some()
     };
     for slot in (0..attachment.file.view().slots_bound()).filter(|slot| is_there(*slot)) {
         if slot == me {

@@ -11,7 +11,7 @@ use super::{
 use crate::attach::attachment::Attachment;
 use turnlock_core::acquire::site::Limit;
 use turnlock_core::algorithm::claim::Mode;
-use turnlock_core::error::Result;
+use turnlock_core::error::{Error, Result};
 
 impl Handle<RwLockKind> {
     /// Makes the calling thread's upgradable hold exclusive, in its place.
@@ -24,6 +24,25 @@ impl Handle<RwLockKind> {
         let attachment = self.attachment_of(participant)?;
         let _call = attachment.begin_taking(self.lock.region)?;
         self.upgrade_at(attachment, limit)
+    }
+
+    /// Checks that the calling thread holds it exclusively.
+    ///
+    /// # Errors
+    /// [`Error::NotOwner`], [`Error::NotExclusive`].
+    pub fn check_exclusive(&self) -> Result<()> {
+        self.with_holder(None, |attachment| self.check_exclusive_at(attachment))
+    }
+
+    /// Does what [`Handle::check_exclusive`] does, as `participant`.
+    pub fn check_exclusive_as(&self, participant: &Participant) -> Result<()> {
+        self.check_exclusive_at(self.attachment_of(participant)?)
+    }
+
+    fn check_exclusive_at(&self, attachment: &Attachment) -> Result<()> {
+        let attempt = self.owned(attachment)?;
+        attempt.check_owner(None)?;
+        if attempt.claim.mode == Mode::Exclusive { Ok(()) } else { Err(Error::NotExclusive) }
     }
 
     fn upgrade_at(&self, attachment: &Attachment, limit: Limit) -> Result<Acquired> {

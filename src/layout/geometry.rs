@@ -19,7 +19,7 @@ pub const MAX_LOCKS: u32 = 4096;
 /// header | directory: locks x 128 | slots: participants x 256 | lock regions: (1 + locks) x region
 ///        | mail areas: locks x mail area, if there are any | recording, if there is one
 /// region: lock words 512 | number[participants] x 8, rounded up to 128 | passive[participants] x 8, likewise
-///         | cell[participants] x 128
+///         | entry[participants] x 8, likewise | cell[participants] x 128
 /// ```
 /// Lock region 0 is the directory's own lock; named lock k has region k + 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +31,7 @@ pub struct Geometry {
     regions: usize,
     region_bytes: usize,
     passive_in_region: usize,
+    entries_in_region: usize,
     cells_in_region: usize,
     /// How many of the participants, those with the lowest slots, have mailboxes.
     mail_participants: u32,
@@ -52,7 +53,8 @@ impl Geometry {
         // A word for each slot.
         let bytes_of_words = (participants as usize * size_of::<AtomicU64>()).next_multiple_of(128);
         let passive_in_region = size_of::<LockWords>() + bytes_of_words;
-        let cells_in_region = passive_in_region + bytes_of_words;
+        let entries_in_region = passive_in_region + bytes_of_words;
+        let cells_in_region = entries_in_region + bytes_of_words;
         Some(Self {
             participants,
             locks,
@@ -61,6 +63,7 @@ impl Geometry {
             regions: slots + participants as usize * size_of::<SlotRecord>(),
             region_bytes: (cells_in_region + participants as usize * size_of::<Cell>()).next_multiple_of(128),
             passive_in_region,
+            entries_in_region,
             cells_in_region,
             mail_participants: 0,
             mail_bytes: 0,
@@ -186,6 +189,11 @@ impl Geometry {
     #[inline]
     pub(super) const fn passive_in_region(&self) -> usize {
         self.passive_in_region
+    }
+
+    #[inline]
+    pub(super) const fn entries_in_region(&self) -> usize {
+        self.entries_in_region
     }
 
     #[inline]

@@ -43,15 +43,21 @@ impl Geometry {
         (participants > 0).then(|| Moved { from: stretch, to: larger.bytes_of_mail(region).start })
     }
 
-    /// Returns a region's parts: its words and numbers, the passive set, the cells.
-    fn region_moved_into(self, larger: Geometry, region: usize) -> [Moved; 3] {
-        let (passive, cells) = (self.passive_in_region() as u64, self.cells_in_region() as u64);
+    /// Returns a region's parts: its words and numbers, the passive set, the entries, the cells.
+    fn region_moved_into(self, larger: Geometry, region: usize) -> [Moved; 4] {
+        let starts = |of: Geometry| {
+            [of.passive_in_region(), of.entries_in_region(), of.cells_in_region()].map(|at| at as u64)
+        };
+        let [passive, entries, cells] = starts(self);
+        let [passive_to, entries_to, cells_to] =
+            starts(larger).map(|at| at + larger.bytes_of_region(region).start);
         let end = cells + u64::from(self.participants()) * size_of::<Cell>() as u64;
         let (from, to) = (self.bytes_of_region(region).start, larger.bytes_of_region(region).start);
         [
             Moved { from: from..from + passive, to },
-            Moved { from: from + passive..from + cells, to: to + larger.passive_in_region() as u64 },
-            Moved { from: from + cells..from + end, to: to + larger.cells_in_region() as u64 },
+            Moved { from: from + passive..from + entries, to: passive_to },
+            Moved { from: from + entries..from + cells, to: entries_to },
+            Moved { from: from + cells..from + end, to: cells_to },
         ]
     }
 }
@@ -119,8 +125,9 @@ mod tests {
         let all: Vec<Moved> = small.moved_into(large, 2, 5).collect();
         for region in 0..3 {
             let base = large.bytes_of_region(region).start;
-            let places = [0, large.passive_in_region(), large.cells_in_region()].map(|at| base + at as u64);
-            let moved: Vec<u64> = all[3 + 3 * region..][..3].iter().map(|moved| moved.to).collect();
+            let places = [0, large.passive_in_region(), large.entries_in_region(), large.cells_in_region()]
+                .map(|at| base + at as u64);
+            let moved: Vec<u64> = all[3 + 4 * region..][..4].iter().map(|moved| moved.to).collect();
             assert_eq!(moved, places);
         }
         assert_eq!(all[3].from.start, small.bytes_of_region(0).start);

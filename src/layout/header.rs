@@ -1,8 +1,8 @@
 //! The header page: what never changes once the file is published, and the few words that do.
 
 use super::{
-    Cell, ClaimCell, DirectoryEntry, FORMAT_MAJOR, FORMAT_MINOR, Geometry, LockWords, PreviousOwner,
-    RingCell, SlotRecord, mail, recording,
+    Cell, ClaimCell, CoordinationWords, DirectoryEntry, FORMAT_MAJOR, FORMAT_MINOR, Geometry, LockWords,
+    PreviousOwner, RingCell, SlotRecord, mail, recording,
 };
 use std::mem::{offset_of, size_of};
 use turnlock_core::sync::{AtomicU32, AtomicU64};
@@ -267,6 +267,13 @@ pub(super) const fn layout_fingerprint() -> u64 {
         offset_of!(LockWords, ring),
         offset_of!(LockWords, permits),
         offset_of!(LockWords, dead_parts),
+        offset_of!(LockWords, coordination),
+        size_of::<CoordinationWords>(),
+        offset_of!(CoordinationWords, state),
+        offset_of!(CoordinationWords, sequence),
+        offset_of!(CoordinationWords, partner),
+        offset_of!(CoordinationWords, passing),
+        offset_of!(CoordinationWords, wake),
         size_of::<PreviousOwner>(),
         offset_of!(PreviousOwner, token),
         offset_of!(PreviousOwner, pid),
@@ -278,6 +285,7 @@ pub(super) const fn layout_fingerprint() -> u64 {
         offset_of!(Cell, wake),
         offset_of!(Cell, parked),
         offset_of!(Cell, successor),
+        offset_of!(Cell, asleep),
         offset_of!(Cell, waiting_since),
         offset_of!(Cell, doorway),
         offset_of!(Cell, evicted),
@@ -358,7 +366,7 @@ mod tests {
         let checksum = fnv1a(&bytes[..56]);
         bytes[56..64].copy_from_slice(&checksum.to_ne_bytes());
         match HeaderPrefix::decode(&bytes, 0) {
-            Err(HeaderFault::Version(why)) => assert!(why.contains("9.0") && why.contains("8.x"), "{why}"),
+            Err(HeaderFault::Version(why)) => assert!(why.contains("10.0") && why.contains("9.x"), "{why}"),
             other => panic!("{other:?}"),
         }
     }

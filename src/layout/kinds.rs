@@ -1,7 +1,7 @@
 //! The numbers of kinds, algorithms and death policies: the one table. They stand in files, the C header has them as
 //! constants, and the command as names.
 
-/// A kind of lock.
+/// A kind of lock, or of what else has a name in a lock file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Kind {
@@ -17,6 +17,14 @@ pub enum Kind {
     RangeLock = 5,
     /// A lock for each key.
     KeyedLock = 6,
+    /// Participants that have a lock wait until they are notified.
+    Condition = 7,
+    /// Participants wait until it is set.
+    Event = 8,
+    /// Participants wait for one another.
+    Barrier = 9,
+    /// One participant does something, once.
+    Once = 10,
 }
 
 /// An algorithm that a lock runs.
@@ -56,8 +64,18 @@ pub enum DeathPolicy {
 
 impl Kind {
     /// Every kind.
-    pub const ALL: [Kind; 6] =
-        [Kind::Mutex, Kind::TurnRing, Kind::RwLock, Kind::Semaphore, Kind::RangeLock, Kind::KeyedLock];
+    pub const ALL: [Kind; 10] = [
+        Kind::Mutex,
+        Kind::TurnRing,
+        Kind::RwLock,
+        Kind::Semaphore,
+        Kind::RangeLock,
+        Kind::KeyedLock,
+        Kind::Condition,
+        Kind::Event,
+        Kind::Barrier,
+        Kind::Once,
+    ];
 
     /// Returns the kind of this number, if there is one.
     pub fn of(number: u32) -> Option<Self> {
@@ -73,7 +91,32 @@ impl Kind {
             Kind::Semaphore => "semaphore",
             Kind::RangeLock => "range lock",
             Kind::KeyedLock => "keyed lock",
+            Kind::Condition => "condition",
+            Kind::Event => "event",
+            Kind::Barrier => "barrier",
+            Kind::Once => "once",
         }
+    }
+
+    /// Returns the name with its article, for sentences.
+    pub const fn with_article(self) -> &'static str {
+        match self {
+            Kind::Mutex => "a mutex",
+            Kind::TurnRing => "a ring",
+            Kind::RwLock => "a rwlock",
+            Kind::Semaphore => "a semaphore",
+            Kind::RangeLock => "a range lock",
+            Kind::KeyedLock => "a keyed lock",
+            Kind::Condition => "a condition",
+            Kind::Event => "an event",
+            Kind::Barrier => "a barrier",
+            Kind::Once => "a once",
+        }
+    }
+
+    /// Returns whether participants hold it, alone or in parts.
+    pub const fn is_lock(self) -> bool {
+        !matches!(self, Kind::Condition | Kind::Event | Kind::Barrier)
     }
 }
 

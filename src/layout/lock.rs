@@ -20,6 +20,7 @@ use turnlock_core::sync::{AtomicU32, AtomicU64, Ordering::Relaxed};
 /// | `contended`, `timed_out`, `died`, `passed_over` | the participant that waited, gave up, reaped, skipped | adding one |
 /// | `ring` | the owner of a ring's privilege | |
 /// | `permits` | the participant that creates a semaphore, and the one that resizes it | |
+/// | `coordination` | of a condition, an event, a barrier or a once: [`turnlock_core::coordination`] says who | |
 /// | `dead_parts` | the reaper of a participant that held a part of the lock; the holder that marks parts consistent | |
 #[repr(C, align(128))]
 pub struct LockWords {
@@ -74,7 +75,32 @@ pub struct LockWords {
     pub permits: AtomicU32,
     /// Of a range lock or a keyed lock: not 0 if a slot may have a dead claim; changes with each.
     pub dead_parts: AtomicU32,
-    reserved: [AtomicU64; 14],
+    /// The words of a condition, an event, a barrier or a once.
+    pub coordination: CoordinationWords,
+    reserved: [AtomicU64; 8],
+}
+
+/// The words of what is no lock. Each kind uses some of them.
+#[repr(C, align(8))]
+pub struct CoordinationWords {
+    /// Of an event, whether it is set; of a barrier, its generation and phase; of a once, whether it is done.
+    pub state: AtomicU64,
+    /// Of a condition: the last number drawn, for a wait or a notification.
+    pub sequence: AtomicU64,
+    /// Of a condition: the lock that it is used with, as [`CoordinationWords::partner_word`] has it; 0 = none yet.
+    pub partner: AtomicU64,
+    /// Of a condition: 0, or the slot of the participant that passes the notifications of the dead on, plus 1.
+    pub passing: AtomicU32,
+    /// Futex word of an event or a barrier: changes when its waiters should look again.
+    pub wake: AtomicU32,
+    reserved: [AtomicU32; 4],
+}
+
+impl CoordinationWords {
+    /// Returns how [`CoordinationWords::partner`] names the lock in `region`, whose name has this generation. Never 0.
+    pub const fn partner_word(region: usize, generation: u64) -> u64 {
+        ((region as u64) << 32) | (generation & 0xffff_ffff)
+    }
 }
 
 /// The words of a ring.
@@ -125,7 +151,8 @@ pub struct Cell {
     pub parked: AtomicU32,
     /// 0, or the slot that comes next after this one and is awake, plus 1. Only a hint.
     pub successor: AtomicU32,
-    reserved_successor: AtomicU32,
+    /// Of a condition: not 0 while the slot's participant may sleep on `called`.
+    pub asleep: AtomicU32,
     /// Since when the slot's call has waited, in the queue, in the standby queue or on a ring (`CLOCK_MONOTONIC`,
     /// nanoseconds); 0 = it does not, or has not for longer than a first look takes. For observers.
     pub waiting_since: AtomicU64,
@@ -134,7 +161,8 @@ pub struct Cell {
     /// The latest of its doorways that others pass over: [`turnlock_core::algorithm::eviction`]. Written by the waiters
     /// for the slot.
     pub evicted: AtomicU64,
-    /// Futex word: changes when the slot is called from the passive set, to be the designated waker.
+    /// Futex word: changes when the slot is called from the passive set, to be the designated waker; of a condition, when it is
+    /// notified.
     pub called: AtomicU32,
     /// Whether a participant died that held a part of the lock which is not marked consistent yet:
     /// [`turnlock_core::algorithm::dead_claim`].
@@ -157,7 +185,7 @@ pub struct ClaimCell {
     pub mode_word: AtomicU64,
     /// The first half of the extent.
     pub first: AtomicU64,
-    /// The second half.
+    /// The second half. Of a barrier: the process of the slot's participant, when it arrived.
     pub last: AtomicU64,
 }
 
@@ -188,6 +216,12 @@ const _: () = {
     assert!(offset_of!(LockWords, ring) == 384);
     assert!(offset_of!(LockWords, permits) == 392);
     assert!(offset_of!(LockWords, dead_parts) == 396);
+    assert!(offset_of!(LockWords, coordination) == 400);
+    assert!(size_of::<CoordinationWords>() == 48);
+    assert!(offset_of!(CoordinationWords, sequence) == 8);
+    assert!(offset_of!(CoordinationWords, partner) == 16);
+    assert!(offset_of!(CoordinationWords, passing) == 24);
+    assert!(offset_of!(CoordinationWords, wake) == 28);
     assert!(size_of::<PreviousOwner>() == 128);
     assert!(offset_of!(PreviousOwner, label) == 64);
     assert!(size_of::<Cell>() == 128);
@@ -195,6 +229,7 @@ const _: () = {
     assert!(offset_of!(Cell, wake) == 16);
     assert!(offset_of!(Cell, parked) == 20);
     assert!(offset_of!(Cell, successor) == 24);
+    assert!(offset_of!(Cell, asleep) == 28);
     assert!(offset_of!(Cell, waiting_since) == 32);
     assert!(offset_of!(Cell, doorway) == 40);
     assert!(offset_of!(Cell, evicted) == 48);

@@ -21,7 +21,7 @@ pub use geometry::{Geometry, MAX_LOCKS, MAX_PARTICIPANTS};
 pub use header::{Fences, HeaderFault, HeaderPrefix, LiveHeader, PREFIX_BYTES};
 pub use key::{KeyBeginning, KeyRecord};
 pub use kinds::{Algorithm, DeathPolicy, Kind};
-pub use lock::{Cell, ClaimCell, LockWords, PreviousOwner, RingCell};
+pub use lock::{Cell, ClaimCell, CoordinationWords, LockWords, PreviousOwner, RingCell};
 pub use mail::{ENTRY_WORDS, MAX_MAIL_PARTICIPANTS, MailView};
 pub use recording::{MAX_RECORDED_EVENTS, MIN_RECORDED_EVENTS, RecordingView};
 pub use slot::{LivenessLockKind, SlotRecord, SlotState};
@@ -29,7 +29,7 @@ pub use text::Text;
 pub use view::{CellOffset, LockView, RegionPointer, RegionWord, View};
 
 /// Format version: another major number cannot be read; a larger minor number adds only what may be ignored.
-pub const FORMAT_MAJOR: u16 = 8;
+pub const FORMAT_MAJOR: u16 = 9;
 /// See [`FORMAT_MAJOR`].
 pub const FORMAT_MINOR: u16 = 0;
 
@@ -106,13 +106,14 @@ mod tests {
         );
         compare(
             "Lock words",
-            offsets!(LockWords: bias biased_at bias_back_off unbiased last_unbiased revoking_since token state previous_owner standby_event standby_parked designated_waker has_passive designated_looked_at first_token contended timed_out died passed_over ring permits dead_parts),
+            offsets!(LockWords: bias biased_at bias_back_off unbiased last_unbiased revoking_since token state previous_owner standby_event standby_parked designated_waker has_passive designated_looked_at first_token contended timed_out died passed_over ring permits dead_parts coordination),
         );
         compare("Previous owner", offsets!(PreviousOwner: token pid tid label));
         compare(
             "Cell",
-            offsets!(Cell: held since wake parked successor waiting_since doorway evicted called dead ring claim dead_first dead_last),
+            offsets!(Cell: held since wake parked successor asleep waiting_since doorway evicted called dead ring claim dead_first dead_last),
         );
+        compare("Coordination words", offsets!(CoordinationWords: state sequence partner passing wake));
         compare("Ring words", offsets!(RingWords: bound));
         compare("Ring cell", offsets!(RingCell: state link membership));
         compare("Claim", offsets!(ClaimCell: mode_word first last));

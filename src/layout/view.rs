@@ -33,6 +33,8 @@ pub struct LockView<'map> {
     pub numbers: &'map [AtomicU64],
     /// `passive[slot]`: since when the participant has waited, while it is in the passive set.
     pub passive: &'map [AtomicU64],
+    /// `entry[slot]`: of a condition or a barrier, what the participant waits for ([`turnlock_core::coordination`]).
+    pub entries: &'map [AtomicU64],
     /// What else each slot says, one for each participant.
     pub cells: &'map [Cell],
     /// The header, for `slots_in_use` and the incarnation.
@@ -166,6 +168,7 @@ impl<'map> View<'map> {
                 words: &self.array::<LockWords>(start, 1)[0],
                 numbers: self.array(start + self.geometry.numbers_in_region(), participants),
                 passive: self.array(start + self.geometry.passive_in_region(), participants),
+                entries: self.array(start + self.geometry.entries_in_region(), participants),
                 cells: self.array(start + self.geometry.cells_in_region(), participants),
                 header: self.header(),
             }

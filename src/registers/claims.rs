@@ -74,7 +74,9 @@ impl Claimed {
     /// Of a lock of this kind, whose name has this generation.
     pub fn of(kind: Kind, generation: u64) -> Self {
         let relation = match kind {
-            Kind::Mutex | Kind::TurnRing => Relation::Always,
+            Kind::Mutex | Kind::TurnRing | Kind::Condition | Kind::Event | Kind::Barrier | Kind::Once => {
+                Relation::Always
+            }
             Kind::RwLock => Relation::Modes,
             Kind::Semaphore => Relation::Permits,
             Kind::RangeLock => Relation::Ranges,

@@ -1,9 +1,13 @@
 //! One lock's registers in the mapped file.
 
 mod claims;
+mod coordination;
 mod granules;
 
 pub use claims::{Claimed, Exclusively, FileClaims};
+pub use coordination::{
+    barrier, clear_coordination, condition, coordination_words, event, is_in_wait, leave_entry, reap_entry,
+};
 
 use crate::layout::{
     Cell, DeathPolicy, DirectoryEntry, LivenessLockKind, LockView, LockWords, MAX_PARTICIPANTS, View,
@@ -180,7 +184,12 @@ pub fn unpark_at(view: View, name: u64) {
     if slot < view.slots().len() {
         let lock = FileLock::new(view, region);
         lock.spot(slot).unpark_all::<Linux>();
+        // Also of a condition.
         lock.standby().call::<Linux>(slot);
+        // The waiters for an event or a barrier sleep where this slot does.
+        let wake = &lock.lock.words.coordination.wake;
+        wake.fetch_add(1, Release);
+        futex::wake_all(wake);
     }
 }
 

@@ -1,6 +1,9 @@
 //! A handle of one kind in the place of one of another: an error, and nothing is done.
 
-use crate::c_handles::{last_message, open_file, open_hold, opened};
+use crate::{
+    c_coordination::{open_barrier, open_condition, open_event, open_once},
+    c_handles::{last_message, open_file, open_hold, opened},
+};
 use std::{ffi::c_void, ptr};
 use support::Place;
 use turnlock::{capi::*, status::*};
@@ -23,7 +26,7 @@ macro_rules! kinds {
 
 pub fn a_handle_of_one_kind_does_not_pass_for_one_of_another() {
     let place = Place::new();
-    let file = open_file(&place.lock_file(), 8, 8).unwrap();
+    let file = open_file(&place.lock_file(), 8, 16).unwrap();
     let hold = open_hold(&file).unwrap();
     macro_rules! lock {
         ($open:ident $close:ident $name:literal) => {
@@ -37,7 +40,11 @@ pub fn a_handle_of_one_kind_does_not_pass_for_one_of_another() {
     let semaphore = lock!(turnlock_semaphore_open turnlock_semaphore_close c"semaphore");
     let rangelock = lock!(turnlock_rangelock_open turnlock_rangelock_close c"range lock");
     let keyedlock = lock!(turnlock_keyedlock_open turnlock_keyedlock_close c"keyed lock");
-    let handles: [*mut c_void; 8] = [
+    let condition = open_condition(&file, c"condition", 0).unwrap();
+    let event = open_event(&file, c"event", 0).unwrap();
+    let barrier = open_barrier(&file, c"barrier", 2, 0).unwrap();
+    let once = open_once(&file, c"once", 0).unwrap();
+    let handles: [*mut c_void; 12] = [
         file.handle.cast(),
         hold.handle.cast(),
         mutex.handle.cast(),
@@ -46,6 +53,10 @@ pub fn a_handle_of_one_kind_does_not_pass_for_one_of_another() {
         semaphore.handle.cast(),
         rangelock.handle.cast(),
         keyedlock.handle.cast(),
+        condition.handle.cast(),
+        event.handle.cast(),
+        barrier.handle.cast(),
+        once.handle.cast(),
     ];
     macro_rules! call {
         ($call:ident $(, $argument:expr)*) => {
@@ -64,6 +75,10 @@ pub fn a_handle_of_one_kind_does_not_pass_for_one_of_another() {
         "range lock" call!(turnlock_rangelock_try_lock_shared, 0, 1, ptr::null_mut()), turnlock_rangelock_close;
         "keyed lock" call!(turnlock_keyedlock_try_lock_shared, c"a".as_ptr().cast(), 1, ptr::null_mut()),
             turnlock_keyedlock_close;
+        "condition" call!(turnlock_condition_notify_one, ptr::null_mut()), turnlock_condition_close;
+        "event" call!(turnlock_event_is_set, &mut 0), turnlock_event_close;
+        "barrier" call!(turnlock_barrier_query, ptr::null_mut(), ptr::null_mut()), turnlock_barrier_close;
+        "once" call!(turnlock_once_is_done, &mut 0), turnlock_once_close;
     };
     for (at, kind) in kinds.iter().enumerate() {
         for (other, handle) in handles.into_iter().enumerate().filter(|(other, _)| *other != at) {

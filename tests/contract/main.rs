@@ -4,6 +4,9 @@
 mod c;
 mod c_abi;
 mod c_claims;
+mod c_condition;
+mod c_coordination;
+mod c_coordination_refused;
 mod c_file;
 mod c_functions;
 mod c_handles;
@@ -227,6 +230,29 @@ mod only_in_c {
         ranges_of_nothing_and_parts_that_are_not_held_are_refused
         handles_of_claims_that_are_null_or_closed_say_so
     }
+    cases! { c_condition:
+        a_thread_waits_with_a_mutex_and_has_it_again
+        a_thread_waits_with_a_rwlock_that_it_has_exclusively
+        a_hold_waits_with_what_it_has
+        a_recursive_mutex_is_unlocked_whole_and_had_as_often_again
+        what_a_condition_cannot_wait_with_is_refused_and_stays_as_it_was
+        a_lock_of_another_file_is_refused_and_stays_held
+        a_wait_that_timed_out_has_the_lock_and_says_what_came_with_it
+        a_waiter_is_told_of_a_dead_holder
+        a_wait_by_a_hold_is_cancelled_with_the_lock_held
+    }
+    cases! { c_coordination:
+        the_hold_of_a_thread_ends_each_of_its_waits
+        an_event_is_waited_for_as_long_as_is_said
+        a_barrier_lets_all_go_or_says_at_whom_it_broke
+        a_once_is_done_by_one_and_then_it_is_done
+    }
+    cases! { c_coordination_refused:
+        every_function_of_coordination_checks_its_handle
+        a_place_or_another_handle_that_is_missing_is_named
+        what_is_opened_is_of_its_kind_and_there_if_it_must_be
+        a_handler_sets_and_notifies_and_does_not_wait_where_its_thread_does
+    }
     cases! { c_holds:
         several_ranges_are_one_acquisition
         several_keys_are_one_acquisition
@@ -321,7 +347,7 @@ mod only_in_rust {
                 let (claim, waited) = until_some("it backs off", || {
                     let backed_off = |waiter: &Waiter| waiter.state == WaiterState::BackedOff;
                     let waiter = seen().queue.into_iter().find(backed_off)?;
-                    Some((waiter.claim, waiter.for_seconds?))
+                    Some((waiter.claim?, waiter.for_seconds?))
                 });
                 assert_eq!(claim.mode, ClaimMode::Exclusive);
                 until("it has waited longer", || {

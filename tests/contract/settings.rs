@@ -256,12 +256,12 @@ pub fn a_setting_that_is_asked_for_in_c_is_the_locks_or_an_error() {
     let locks = turnlock::inspect::snapshot(place.lock_file()).unwrap().locks;
     let of = |name: &str| locks.iter().find(|lock| lock.name == name).unwrap();
     for (name, seconds) in [("mutex 5 us", 5e-6), ("mutex strict", 0.0), ("mutex usual too", 1e-3)] {
-        assert_eq!(of(name).patience_seconds, seconds, "{name}");
+        assert_eq!(of(name).patience_seconds, Some(seconds), "{name}");
     }
     for noun in IN_C.map(|(noun, _)| noun).into_iter().filter(|noun| *noun != "semaphore") {
         let policies = ["usual", "informs", "informs, asked for", "releases", "releases by default"]
             .map(|name| of(&format!("{noun} {name}")).death_policy);
-        assert_eq!(policies, ["inform", "inform", "inform", "release", "release"], "{noun}");
+        assert_eq!(policies, ["inform", "inform", "inform", "release", "release"].map(Some), "{noun}");
     }
 }
 

@@ -10,7 +10,7 @@ support::watched_for_seconds!(support::watchdog::USUAL);
 const HEADER: &str = "include/turnlock.h";
 
 /// The sections of the header in their order, what is in each, and how the names in each begin. The longest beginning decides.
-const SECTIONS: [(&str, &str, &[&str]); 12] = [
+const SECTIONS: [(&str, &str, &[&str]); 16] = [
     (
         "Versions",
         "which library is loaded",
@@ -23,6 +23,7 @@ const SECTIONS: [(&str, &str, &[&str]); 12] = [
             "TURNLOCK_OK",
             "TURNLOCK_OWNER_DEAD",
             "TURNLOCK_CONTENDED",
+            "TURNLOCK_DONE",
             "TURNLOCK_ERROR_",
             "turnlock_status_text",
             "turnlock_last_error_message",
@@ -75,6 +76,10 @@ const SECTIONS: [(&str, &str, &[&str]); 12] = [
     ),
     ("Keyed locks", "one at a time for each key", &["TURNLOCK_KEYEDLOCK_", "turnlock_keyedlock"]),
     ("Turn rings", "each in turn", &["TURNLOCK_ALGORITHM_", "TURNLOCK_RING_", "turnlock_ring"]),
+    ("Conditions", "wait with a lock until notified", &["TURNLOCK_CONDITION_", "turnlock_condition"]),
+    ("Events", "wait until it is set", &["TURNLOCK_EVENT_", "turnlock_event"]),
+    ("Barriers", "wait for one another", &["TURNLOCK_BARRIER_", "turnlock_barrier"]),
+    ("Onces", "one does it, once", &["TURNLOCK_ONCE_", "turnlock_once"]),
     (
         "Requests",
         "what a hold is to acquire",
@@ -84,7 +89,7 @@ const SECTIONS: [(&str, &str, &[&str]); 12] = [
 ];
 
 /// As many functions as a reader can take in. To go beyond is to be thought over.
-const MOST_FUNCTIONS: usize = 110;
+const MOST_FUNCTIONS: usize = 140;
 
 /// The functions of a kind, and of holds, stand in this order: what comes after the beginning that all of the section have. One that
 /// is not among these comes after them.
@@ -118,10 +123,16 @@ fn generate() -> String {
         "semaphore",
         "rangelock",
         "keyedlock",
+        "condition",
+        "event",
+        "barrier",
+        "once",
         "ring",
+        "limits",
         "request",
         "hold",
         "hold_held",
+        "condition_wait",
     ] {
         builder = builder.with_src(root.join(format!("src/capi/{file}.rs")));
     }

@@ -44,7 +44,7 @@ fn a_waiter_for_a_range_goes_before_later_ones_that_overlap_with_it() {
     std::thread::scope(|threads| {
         let waiter = threads.spawn(|| drop(lock.write(5..20).unwrap()));
         let status = until_some("it waits", || Some(lock.status().unwrap()).filter(|it| it.queue.len() == 1));
-        assert_eq!(status.queue[0].claim.part, Some(Part::Range { first: 5, last: 19 }));
+        assert_eq!(status.queue[0].claim.unwrap().part, Some(Part::Range { first: 5, last: 19 }));
         assert_eq!(status.queue[0].blocked_by, Some(status.holders[0].participant.slot));
         elsewhere(|| {
             assert!(would_block(lock.try_write(15..30)));

@@ -69,7 +69,7 @@ fn a_waiter_that_wants_less_does_not_overtake() {
         let small = threads.spawn(|| drop(semaphore.acquire(1).unwrap()));
         let both_wait = || Some(semaphore.status().unwrap()).filter(|status| status.queue.len() == 2);
         let status = until_some("both wait", both_wait);
-        assert_eq!(status.queue[0].claim.permits, Some(3));
+        assert_eq!(status.queue[0].claim.unwrap().permits, Some(3));
         drop(first);
         assert!(!large.is_finished());
         drop(second);
@@ -139,7 +139,9 @@ fn a_waiter_for_more_permits_than_there_are_is_told_so() {
                     _ => semaphore.acquire(permits).map(drop),
                 });
                 until("it waits", || {
-                    let of_it = |it: &turnlock::inspect::Waiter| it.claim.permits == Some(permits);
+                    let of_it = |it: &turnlock::inspect::Waiter| {
+                        it.claim.is_some_and(|claim| claim.permits == Some(permits))
+                    };
                     semaphore.status().unwrap().queue.iter().any(of_it)
                 });
                 waiter

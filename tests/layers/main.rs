@@ -12,7 +12,21 @@ support::watched_for_seconds!(support::watchdog::USUAL);
 
 /// The layers of each crate that has several, from the top down. `lib.rs` shows what everyone sees.
 const LAYERS: [(&str, &[&str]); 2] = [
-    ("core/src", &["sync", "trace", "mutants", "event", "error", "algorithm", "acquire", "wait", "spsc"]),
+    (
+        "core/src",
+        &[
+            "sync",
+            "trace",
+            "mutants",
+            "event",
+            "error",
+            "algorithm",
+            "acquire",
+            "wait",
+            "coordination",
+            "spsc",
+        ],
+    ),
     (
         "src",
         &[

@@ -117,7 +117,7 @@ fn a_ring_is_opened_again_as_it_was() {
     drop(again.lock().unwrap());
     let status = inspect::snapshot(&path).unwrap();
     assert_eq!(
-        (status.locks[0].name.as_str(), status.locks[0].algorithm, status.locks[0].ring_step),
+        (status.locks[0].name.as_str(), status.locks[0].algorithm.unwrap(), status.locks[0].ring_step),
         ("r", "sum", Some(3))
     );
     assert_eq!(status.locks[0].queue[0].takes_part, Some("member"));

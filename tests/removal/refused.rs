@@ -153,7 +153,7 @@ fn a_name_that_is_none_or_not_there() {
     let file = LockFile::open(place.lock_file()).unwrap();
     let absent = file.remove_lock("a").unwrap_err();
     assert_eq!(absent.code(), TURNLOCK_ERROR_NOT_FOUND);
-    assert!(absent.to_string().contains("no lock called \"a\""), "{absent}");
+    assert!(absent.to_string().contains("nothing called \"a\""), "{absent}");
     for name in ["", "a\0b", &"x".repeat(64)] {
         assert_eq!(file.remove_lock(name).unwrap_err().code(), TURNLOCK_ERROR_BAD_NAME);
     }

@@ -70,6 +70,14 @@ impl Arena {
         self.result.clear();
     }
 
+    /// A survivor that was told of the victim's death has repaired the data.
+    pub fn is_repaired(&self) {
+        self.b.store(self.a.load(SeqCst), SeqCst);
+        for word in [&self.inside, &self.busy, &self.owed, &self.closed] {
+            word.store(0, SeqCst);
+        }
+    }
+
     /// All that the victim writes here on its way.
     pub fn marks(&self) -> [u64; 8] {
         let words = [&self.a, &self.b, &self.token].map(|word| word.load(SeqCst));

@@ -304,7 +304,7 @@ fn the_others_go_on<L: Shared>(
 pub fn the_living_go_on<L: Shared>(trial: &Trial, stage: Stage<L>) {
     let path = trial.lock_file();
     let status = inspect::snapshot(&path).unwrap();
-    let token = status.locks.iter().map(|lock| lock.fencing_token).max().unwrap_or(0);
+    let token = status.locks.iter().filter_map(|lock| lock.fencing_token).max().unwrap_or(0);
     trial.arena.token.fetch_max(token, SeqCst);
     let own = |participant: &&ParticipantStatus| participant.pid == std::process::id();
     let owns = status.participants.iter().filter(own).count();

@@ -256,6 +256,11 @@ mod with_mutants {
     }
 
     #[test]
+    fn a_notification_that_dies_with_its_waiter_is_caught() {
+        is_caught(Mutant::NotificationDies, &scenarios::NOTIFIED_WHERE_ONE_DIED, "a notification is lost");
+    }
+
+    #[test]
     fn a_slot_that_is_left_to_who_does_not_lock_its_byte_is_caught() {
         let any = ["robbed", "is lost"];
         let scenario = &scenarios::LEFT_TO_AN_OPEN_FILE;

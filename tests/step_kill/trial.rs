@@ -172,6 +172,13 @@ impl Bystander {
         unsafe { libc::kill(self.pid, libc::SIGCONT) };
     }
 
+    /// Kills it.
+    pub fn kill(self) {
+        // SAFETY: a child of our own that has not been waited for.
+        unsafe { libc::kill(self.pid, libc::SIGKILL) };
+        wait_for(self.pid);
+    }
+
     /// Waits for its end, which must be a good one.
     pub fn join(self) {
         let status = wait_for(self.pid);

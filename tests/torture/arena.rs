@@ -22,11 +22,15 @@ pub enum Fault {
     Hang,
     /// An owner-dead notice, though no worker had died whose death it could tell of.
     FalseNotice,
-    /// When all workers were dead, something was not to be had any more.
+    /// When all workers were dead, something was not to be had any more; or an item was not consumed.
     Lost,
+    /// An item was consumed twice.
+    Twice,
+    /// A wait ended, and what it waited for had not come.
+    Spurious,
 }
 
-pub const FAULTS: [Fault; 7] = [
+pub const FAULTS: [Fault; 9] = [
     Fault::DoubleEntry,
     Fault::Torn,
     Fault::Token,
@@ -34,6 +38,8 @@ pub const FAULTS: [Fault; 7] = [
     Fault::Hang,
     Fault::FalseNotice,
     Fault::Lost,
+    Fault::Twice,
+    Fault::Spurious,
 ];
 pub const MAX_WORKERS: usize = 16;
 const LATENCIES: usize = 1 << 17;
@@ -49,6 +55,8 @@ pub struct Arena {
     pub last_token: AtomicU64,
     pub progress: AtomicU64,
     pub told: AtomicU64,
+    /// How many workers have died.
+    pub deaths: AtomicU64,
     /// How many times a worker found that it had lost its place in the queue, or its turn on a ring.
     pub evicted: AtomicU64,
     pub faults: [AtomicU64; FAULTS.len()],
@@ -107,9 +115,14 @@ impl Arena {
     /// Called right before worker `me`, process `pid`, is killed.
     pub fn note_kill(&self, me: usize, pid: u32) {
         self.workers[me].condemned.store(1, SeqCst);
-        let at = self.kills_noted.fetch_add(1, Relaxed) as usize % KILLS_NOTED;
+        let at = self.kills_noted.fetch_add(1, SeqCst) as usize % KILLS_NOTED;
         self.killed[at].at.store(monotonic_ns(), Relaxed);
         self.killed[at].pid.store(pid, Relaxed);
+    }
+
+    /// How many workers were killed, or are about to be.
+    pub fn kills(&self) -> u64 {
+        self.kills_noted.load(SeqCst)
     }
 
     /// The owner-dead notice of `pid` came to a waiter that had begun to wait at `began`.

@@ -3,6 +3,7 @@
 use super::{
     arena::{Arena, Fault, MAX_WORKERS, monotonic_ns},
     claims::{self, Phase, ledger::Ledger},
+    coordination,
     worker::{self, Post},
 };
 use std::{
@@ -31,6 +32,29 @@ pub enum Subject {
     Exclusive(Kind),
     /// One that several have at once, or parts of it.
     Claims(claims::Kind),
+    /// What participants wait for one another by.
+    Coordination(coordination::Kind),
+}
+
+impl Subject {
+    /// The phases in which workers die, if there are such, and what they are called in the table.
+    pub fn phases(self) -> Option<(&'static str, &'static [Phase])> {
+        let name = match self {
+            Subject::Exclusive(_) => return None,
+            Subject::Claims(claims::Kind::RwLock) => "rwlock",
+            Subject::Claims(claims::Kind::Semaphore) => "semaphore",
+            Subject::Claims(claims::Kind::RangeLock) => "ranges",
+            Subject::Claims(claims::Kind::KeyedLock) => "keys",
+            Subject::Coordination(coordination::Kind::Buffer { .. }) => "buffer",
+            Subject::Coordination(coordination::Kind::Barrier) => "barrier",
+            Subject::Coordination(coordination::Kind::Event) => "event",
+        };
+        match self {
+            Subject::Claims(kind) => Some((name, kind.phases())),
+            Subject::Coordination(kind) => Some((name, kind.phases())),
+            Subject::Exclusive(_) => None,
+        }
+    }
 }
 
 /// Steps that only those come to who take a mutex.
@@ -169,6 +193,7 @@ const FREE_FOR_AT_MOST: u64 = 3;
 enum Open {
     Exclusive { on_demand: Lock, member: Lock },
     Claims(claims::Lock),
+    Coordination(coordination::Scene),
 }
 
 /// Room in the file for so many workers: each may have a second slot, and leave a dead one behind.
@@ -179,7 +204,9 @@ pub fn participants(workers: usize) -> u32 {
 /// Likewise, of any kind.
 fn participants_for(workers: usize, lock: Subject) -> u32 {
     match lock {
-        Subject::Exclusive(_) | Subject::Claims(claims::Kind::RwLock) => participants(workers),
+        Subject::Exclusive(_) | Subject::Claims(claims::Kind::RwLock) | Subject::Coordination(_) => {
+            participants(workers)
+        }
         // Two parts, or permits taken twice, and a participant of its own.
         Subject::Claims(claims::Kind::Semaphore | claims::Kind::RangeLock) => 3 * workers as u32 + 2,
         // All keys at once.
@@ -199,7 +226,10 @@ pub fn torture(round: &Round, kills: u64, seed: u64) -> Outcome {
             0 => participants_for(round.workers, round.lock),
             slots => slots,
         })
-        .locks(1)
+        .locks(match round.lock {
+            Subject::Coordination(kind) => kind.locks(),
+            _ => 1,
+        })
         .mailboxes(match round.lock {
             Subject::Exclusive(Kind::Messages(_)) => participants_for(round.workers, round.lock),
             _ => 0,
@@ -212,6 +242,7 @@ pub fn torture(round: &Round, kills: u64, seed: u64) -> Outcome {
             member: kind.open_as_member(&file, "torture").unwrap(),
         },
         Subject::Claims(kind) => Open::Claims(kind.open(&file, "torture")),
+        Subject::Coordination(kind) => Open::Coordination(kind.open(&file, round.workers)),
     };
     // No worker of this round comes to these steps: one that is to die there would only live longer than the rest.
     let of_others = match round.lock {
@@ -273,6 +304,7 @@ impl Killer<'_> {
         let mut killed = 0;
         let mut last = (0, Instant::now());
         let mut next_calm = BETWEEN_CALMS;
+        let supervisor = self.start_supervisor();
         // A mutant has shown itself at the first fault; a real bug should be seen in full.
         while killed < kills && (self.round.mutant.is_none() || self.arena.faults() == 0) {
             for (worker, plan) in plans.iter_mut().enumerate() {
@@ -282,22 +314,26 @@ impl Killer<'_> {
             if self.round.biased {
                 self.forget_what_was_learnt();
             }
-            let mut died = false;
+            let (mut died, mut goes_on) = (false, true);
             while let Some(worker) = any_dead(&plans) {
                 let note = &self.arena.workers[worker];
                 *deaths.entry(note.step.load(Relaxed)).or_default() += 1;
                 *in_phases.entry(note.phase.load(Relaxed)).or_default() += 1;
                 self.ledger.buries(worker);
+                self.arena.deaths.fetch_add(1, Relaxed);
                 killed += 1;
                 died = true;
                 watchdog::sign_of_life();
+                goes_on &= !self.stays_away(worker) || self.has_calm(&mut plans, Some(worker));
                 plans[worker] = self.start(worker);
             }
-            if (self.round.slots > 0 || self.is_by_messages()) && killed >= next_calm {
+            let is_calmed = self.round.slots > 0 || self.is_by_messages();
+            if goes_on && is_calmed && killed >= next_calm {
                 next_calm = killed + BETWEEN_CALMS;
-                if !self.has_calm(&mut plans) {
-                    break;
-                }
+                goes_on = self.has_calm(&mut plans, None);
+            }
+            if !goes_on {
+                break;
             }
             let progress = self.arena.progress.load(Relaxed);
             if progress != last.0 {
@@ -323,33 +359,62 @@ impl Killer<'_> {
             limit::status_of(plan.pid, 0);
             self.ledger.buries(worker);
         }
-        if let Open::Claims(lock) = self.lock {
-            claims::survives(&self.post(MAX_WORKERS - 1), lock);
+        if let Some(supervisor) = supervisor {
+            // SAFETY: our own child.
+            unsafe { libc::kill(supervisor, libc::SIGKILL) };
+            limit::status_of(supervisor, 0);
+        }
+        match self.lock {
+            Open::Exclusive { .. } => {}
+            Open::Claims(lock) => claims::survives(&self.post(MAX_WORKERS - 1), lock),
+            Open::Coordination(scene) => coordination::survives(&self.post(MAX_WORKERS - 1), scene),
         }
         (deaths, in_phases)
     }
 
-    /// Lets all workers live until each has been inside once, by the number of entries. Any storm must be over soon: returns
-    /// whether each entry came within the limit after the one before.
-    fn has_calm(&mut self, plans: &mut [Plan]) -> bool {
-        let disarm = |worker: usize| {
-            let note = &self.arena.workers[worker];
-            for armed in [&note.armed, &note.armed_phase, &note.stops_at] {
-                armed.store(0, Relaxed);
-            }
+    /// Starts the process that looks after what dead workers leave, where there is one.
+    fn start_supervisor(&self) -> Option<i32> {
+        let Open::Coordination(scene) = self.lock else { return None };
+        let buffer = scene.buffer()?;
+        let pid = self.fork();
+        if pid == 0 {
+            coordination::supervise(&self.post(MAX_WORKERS - 1), buffer);
+        }
+        Some(pid)
+    }
+
+    /// Returns whether the others are to go on without this dead worker before there is a new one in its place, which would look
+    /// at the data and so make up for a notification that died.
+    fn stays_away(&mut self, worker: usize) -> bool {
+        let Open::Coordination(scene) = self.lock else { return false };
+        let phase = self.arena.workers[worker].phase.load(Relaxed);
+        let waited = [Phase::WaitNotFull as u32, Phase::WaitNotEmpty as u32].contains(&phase);
+        scene.buffer().is_some() && (waited || self.dice.in_hundred(20))
+    }
+
+    /// Lets all workers live, but for the `missing` one, until each has been inside once, by the number of entries. Any storm must
+    /// be over soon: returns whether each entry came within the limit after the one before.
+    fn has_calm(&mut self, plans: &mut [Plan], missing: Option<usize>) -> bool {
+        let arena = self.arena;
+        let words = |worker: usize| {
+            let note = &arena.workers[worker];
+            [&note.armed, &note.armed_phase, &note.stops_at]
         };
-        (0..plans.len()).for_each(disarm);
+        let disarm = |worker: usize| words(worker).map(|armed| armed.swap(0, Relaxed));
+        let mut orders: Vec<Option<[u32; 3]>> = (0..plans.len()).map(|worker| Some(disarm(worker))).collect();
         let began = self.arena.progress.load(Relaxed);
         let mut last = (began, Instant::now());
         while last.0 < began + plans.len() as u64 {
             // Of those that had their orders before.
             while let Some(worker) = any_dead(plans) {
                 self.ledger.buries(worker);
+                self.arena.deaths.fetch_add(1, Relaxed);
                 plans[worker] = self.start(worker);
                 disarm(worker);
+                orders[worker] = None;
             }
             // No worker stays stopped either: one that is, or stops itself now, goes on.
-            for plan in plans.iter() {
+            for (_, plan) in plans.iter().enumerate().filter(|(worker, _)| Some(*worker) != missing) {
                 // SAFETY: a signal to a child of our own that was not waited for.
                 unsafe { libc::kill(plan.pid, libc::SIGCONT) };
             }
@@ -365,8 +430,14 @@ impl Killer<'_> {
             }
         }
         let now = monotonic_ns();
-        for plan in plans {
-            plan.kill_at = now + self.time_to_live(false);
+        for (worker, plan) in plans.iter_mut().enumerate() {
+            // Where one is missing, which is often so, the others have their orders again.
+            let again = orders[worker].filter(|_| missing.is_some_and(|missing| missing != worker));
+            if let Some(orders) = again {
+                words(worker).into_iter().zip(orders).for_each(|(word, order)| word.store(order, Relaxed));
+            }
+            let is_armed = again.is_some_and(|[step, phase, _]| (step | phase) != 0);
+            plan.kill_at = now + self.time_to_live(is_armed);
         }
         true
     }
@@ -386,9 +457,11 @@ impl Killer<'_> {
     }
 
     /// Returns a phase for a worker to die in, if it is to.
-    fn phase(&mut self) -> Option<Phase> {
-        let Subject::Claims(kind) = self.round.lock else { return None };
-        let phases = kind.phases();
+    fn phase(&mut self, worker: usize) -> Option<Phase> {
+        let phases = match self.round.lock {
+            Subject::Coordination(kind) => kind.phases_of(worker),
+            lock => lock.phases()?.1,
+        };
         let phase = phases[self.dice.roll(phases.len() as u64) as usize];
         (self.round.mostly_at.is_none() && self.dice.in_hundred(45)).then_some(phase)
     }
@@ -398,7 +471,7 @@ impl Killer<'_> {
     fn start(&mut self, worker: usize) -> Plan {
         let note = &self.arena.workers[worker];
         let any = self.steps[self.dice.roll(self.steps.len() as u64) as usize];
-        let phase = self.phase();
+        let phase = self.phase(worker);
         let at_step = phase.is_none() && self.dice.in_hundred(50);
         let armed = if at_step { self.round.mostly_at.unwrap_or(any) as u32 } else { 0 };
         note.phase.store(0, Relaxed);
@@ -422,22 +495,12 @@ impl Killer<'_> {
         note.stopped.store(0, Relaxed);
         self.forked += 1;
         let dice = Dice::of_stream(self.seed, 1_000 + self.forked);
-        let killer = std::process::id();
-        // SAFETY: the child only runs the worker, which never returns; it allocates, which glibc allows after a fork.
-        let pid = unsafe { libc::fork() };
-        assert!(pid >= 0, "fork: {}", std::io::Error::last_os_error());
+        let pid = self.fork();
         if pid == 0 {
-            // SAFETY: should the killer die, so does the worker; at once, if it is dead already.
-            unsafe {
-                libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
-                if std::os::unix::process::parent_id() != killer {
-                    libc::_exit(101);
-                }
-            }
-            mutants::switch_on(self.round.mutant);
             let (on_demand, member) = match self.lock {
                 Open::Exclusive { on_demand, member } => (on_demand, member),
                 Open::Claims(lock) => claims::work(&self.post(worker), lock, dice),
+                Open::Coordination(scene) => coordination::work(&self.post(worker), scene, dice),
             };
             let stands = match self.round.members {
                 Members::Nobody => false,
@@ -460,12 +523,36 @@ impl Killer<'_> {
         }
     }
 
+    /// Forks. The child, in which this gives 0, runs what never returns.
+    fn fork(&self) -> i32 {
+        let killer = std::process::id();
+        // SAFETY: the child allocates, which glibc allows after a fork.
+        let pid = unsafe { libc::fork() };
+        assert!(pid >= 0, "fork: {}", std::io::Error::last_os_error());
+        if pid == 0 {
+            // SAFETY: should the killer die, so does the child; at once, if it is dead already.
+            unsafe {
+                libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+                if std::os::unix::process::parent_id() != killer {
+                    libc::_exit(101);
+                }
+            }
+            mutants::switch_on(self.round.mutant);
+        }
+        pid
+    }
+
     /// In nanoseconds; longer for one that is to kill itself at some step. Long enough that the others have gone on
     /// after a stop before they die.
     fn time_to_live(&mut self, armed: bool) -> u64 {
         let short = if armed { 4_000_000 } else { 100_000 + self.dice.roll(1_500_000) };
         // To join and to enter takes an answer of each of the others.
-        let longer = if self.round.stops == Stops::Long || self.is_by_messages() { 20 } else { 1 };
+        let longer = match self.round.lock {
+            _ if self.round.stops == Stops::Long || self.is_by_messages() => 20,
+            // Most of the time it waits for others.
+            Subject::Coordination(_) if armed => 4,
+            _ => 1,
+        };
         longer * short
     }
 

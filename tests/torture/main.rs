@@ -1,6 +1,6 @@
 //! Torture: workers share one lock, of whichever kind, and are killed, at random moments and at each named step,
 //! and stopped, some for long; an oracle in plain shared memory watches. No hang, no double entry, no torn data without an owner-dead
-//! notice, tokens that only rise.
+//! notice, tokens that only rise. Likewise where they wait for one another: at conditions, barriers and events.
 //!
 //! Needs `--features trace,mutants`. `TURNLOCK_TORTURE_KILLS` says how many kills in the rounds with a mutex
 //! (5,000 if not said); each round with a ring has as many as each of those. `TURNLOCK_TORTURE_SEED` repeats a run's
@@ -10,6 +10,7 @@
 
 mod arena;
 mod claims;
+mod coordination;
 mod killer;
 mod report;
 mod worker;
@@ -51,6 +52,12 @@ fn kills_by_messages() -> u64 {
 fn kills_of_claims() -> u64 {
     let given = std::env::var("TURNLOCK_TORTURE_KILLS").ok().and_then(|kills| kills.parse::<u64>().ok());
     given.map_or(4_000, |kills| 3 * kills)
+}
+
+/// In all rounds together.
+fn kills_of_coordination() -> u64 {
+    let given = std::env::var("TURNLOCK_TORTURE_KILLS").ok().and_then(|kills| kills.parse().ok());
+    given.unwrap_or(2_000)
 }
 
 fn seed() -> u64 {
@@ -285,6 +292,43 @@ fn nobody_of_those_who_share_hangs_or_enters_beside_whom_it_must_not() {
     assert!(fault.is_none(), "{}", fault.unwrap());
 }
 
+/// Conditions, barriers and events: nothing is lost, nothing comes twice, and the others go on.
+#[test]
+fn nobody_of_those_who_wait_for_one_another_hangs_whoever_is_killed_wherever() {
+    let _alone = alone();
+    let (kills, seed) = (kills_of_coordination(), seed());
+    let cores = cores();
+    println!("seed {seed}, {cores} cores");
+    let only = std::env::var("TURNLOCK_TORTURE_ROUNDS").unwrap_or_default();
+    let round = |name, workers: usize, stops, kind| Round {
+        name,
+        workers: workers.min(arena::MAX_WORKERS - 1),
+        lock: Subject::Coordination(kind),
+        members: Members::Nobody,
+        stops,
+        biased: false,
+        mutant: None,
+        mostly_at: None,
+        slots: USUAL_SLOTS,
+    };
+    let buffer = |room| coordination::Kind::Buffer { room };
+    let few_slots = |round| Round { slots: 0, ..round };
+    let rounds = [
+        round("buffer of 1, workers = 2 x cores + 2", 2 * cores + 2, Stops::Never, buffer(1)),
+        few_slots(round("buffer of 1, few slots, stops", 2 * cores + 2, Stops::Short, buffer(1))),
+        round("buffer of 4, workers = 4 x cores, stops", 4 * cores, Stops::Short, buffer(4)),
+        round("barrier, workers = cores + 1", cores + 1, Stops::Never, coordination::Kind::Barrier),
+        few_slots(round("barrier, few slots, stops", cores + 1, Stops::Short, coordination::Kind::Barrier)),
+        round("event, workers = 2 x cores, stops", 2 * cores, Stops::Short, coordination::Kind::Event),
+    ];
+    let rounds: Vec<&Round> = rounds.iter().filter(|round| round.name.contains(&only)).collect();
+    let share = kills.div_ceil(rounds.len().max(1) as u64);
+    let outcomes: Vec<Outcome> = rounds.iter().map(|round| killer::torture(round, share, seed)).collect();
+    let fault = report::print(&outcomes);
+    report::print_phases(&outcomes);
+    assert!(fault.is_none(), "{}", fault.unwrap());
+}
+
 #[cfg(feature = "mutants")]
 mod with_mutants {
     use super::*;
@@ -472,6 +516,26 @@ mod with_mutants {
     #[test]
     fn a_dead_ones_range_that_is_not_written_down_is_caught() {
         is_caught_among_claims(claims::Kind::RangeLock, Mutant::DeadGranuleNotRecorded, &[Fault::Torn]);
+    }
+
+    #[test]
+    fn a_notification_that_dies_with_its_waiter_is_caught() {
+        let buffer = Subject::Coordination(coordination::Kind::Buffer { room: 1 });
+        is_caught_among(2 * cores() + 2, buffer, Mutant::NotificationDies, None, &[Fault::Hang]);
+    }
+
+    #[test]
+    fn a_barrier_that_breaks_and_tells_no_party_is_caught() {
+        let barrier = Subject::Coordination(coordination::Kind::Barrier);
+        is_caught_among(cores() + 1, barrier, Mutant::BreaksUnmarked, None, &[Fault::Spurious]);
+    }
+
+    /// The half-done step of a dead one is not repaired then.
+    #[test]
+    fn an_owner_at_a_buffer_that_is_never_written_down_is_caught() {
+        let buffer = Subject::Coordination(coordination::Kind::Buffer { room: 4 });
+        let shows_as = [Fault::Torn, Fault::Lost, Fault::Twice];
+        is_caught_among(2 * cores() + 2, buffer, Mutant::NoHeld, None, &shows_as);
     }
 
     #[test]

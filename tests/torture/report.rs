@@ -1,7 +1,7 @@
 //! The table of a torture run.
 
 use super::{
-    claims,
+    claims::Phase,
     killer::{Outcome, Subject},
 };
 use hdrhistogram::Histogram;
@@ -71,23 +71,32 @@ pub fn print(outcomes: &[Outcome]) -> Option<String> {
     (!faults.is_empty()).then(|| faults.join("; "))
 }
 
-/// Prints in which phase how many died, for each kind of lock that has phases.
+/// Prints in which phase how many died, for each kind that has phases.
 pub fn print_phases(outcomes: &[Outcome]) {
-    println!("\n| killed in phase | rwlock | semaphore | ranges | keys |\n|---|---|---|---|---|");
-    let killed = |kind: claims::Kind, phase: u32| {
-        let of_kind =
-            outcomes.iter().filter(|outcome| matches!(outcome.lock, Subject::Claims(of) if of == kind));
+    let mut kinds: Vec<(&str, &[Phase])> = Vec::new();
+    for kind in outcomes.iter().filter_map(|outcome| outcome.lock.phases()) {
+        if !kinds.contains(&kind) {
+            kinds.push(kind);
+        }
+    }
+    let names: Vec<&str> = kinds.iter().map(|(name, _)| *name).collect();
+    println!("\n| killed in phase | {} |\n|---|{}", names.join(" | "), "---|".repeat(kinds.len()));
+    let killed = |kind: &str, phase: u32| {
+        let is_of = |outcome: &&Outcome| outcome.lock.phases().is_some_and(|(name, _)| name == kind);
+        let of_kind = outcomes.iter().filter(is_of);
         of_kind.filter_map(|outcome| outcome.deaths_in_phases.get(&phase)).sum::<u64>()
     };
-    let row = |name: &str, phase: u32, is_of: &dyn Fn(claims::Kind) -> bool| {
-        let cell = |kind| if is_of(kind) { killed(kind, phase).to_string() } else { "-".into() };
-        println!("| {name} | {} |", claims::Kind::ALL.map(cell).join(" | "));
+    let row = |name: &str, phase: u32, is_of: &dyn Fn(&[Phase]) -> bool| {
+        let cell = |(kind, phases): &(&str, &[Phase])| {
+            if is_of(phases) { killed(kind, phase).to_string() } else { "-".into() }
+        };
+        println!("| {name} | {} |", kinds.iter().map(cell).collect::<Vec<_>>().join(" | "));
     };
     row("outside", 0, &|_| true);
-    let mut phases: Vec<_> = claims::Kind::ALL.iter().flat_map(|kind| kind.phases()).collect();
+    let mut phases: Vec<_> = kinds.iter().flat_map(|(_, phases)| *phases).collect();
     phases.sort();
     phases.dedup();
     for phase in phases {
-        row(&format!("{phase:?}"), *phase as u32, &|kind| kind.phases().contains(phase));
+        row(&format!("{phase:?}"), *phase as u32, &|phases| phases.contains(phase));
     }
 }

@@ -1,12 +1,12 @@
 //! What a lock file holds that hurts: deaths, stopped holders, want of room, fences.
 
 use super::{
-    super::{describe, escape},
+    super::{describe, escape, no_lock},
     deadlock,
     finding::Finding,
 };
 use std::path::Path;
-use turnlock::inspect::{self, FileStatus, Life, LockStatus, WaiterState};
+use turnlock::inspect::{self, BarrierStatus, FileStatus, Life, LockStatus, WaiterState};
 
 /// What there is to say of a file that could be read.
 pub fn findings(status: &FileStatus, again: impl FnOnce() -> Option<FileStatus>) -> Vec<Finding> {
@@ -121,21 +121,29 @@ fn lock_findings(lock: &LockStatus, path: &str) -> Vec<Finding> {
     let (name, word) = (escape::text(&lock.name), escape::word(&lock.name));
     let mut found = Vec::new();
     match lock.state {
-        "consistent" => {}
         // The next holder is told, and that is all.
-        "inconsistent" if lock.death_policy == "release" => {}
+        "inconsistent" if lock.death_policy != Some("inform") => {}
         "inconsistent" => found.push(Finding::note(
             "lock",
             format!("a holder of {name:?} died, and its data has not been marked consistent since"),
             "nothing, if its programs repair the data: the next holder is told",
         )),
-        _ => found.push(Finding::problem(
+        "not_recoverable" => found.push(Finding::problem(
             "lock",
             format!(
                 "{name:?} is closed: a holder died, and the next one unlocked without repairing the data"
             ),
             format!("repair the data, then: turnlock reset --lock {word} {path}"),
         )),
+        "unknown" if !no_lock::is_a_lock(lock) => found.push(Finding::problem(
+            "lock",
+            format!("the words of the {} {name:?} are impossible: the file was overwritten", lock.kind),
+            format!("end its programs, then: turnlock rm {path}"),
+        )),
+        _ => {}
+    }
+    if let Some(barrier) = &lock.barrier {
+        found.extend(barrier_finding(barrier, &name, format!("turnlock reset --lock {word} {path}")));
     }
     let waiting = lock.queue.iter().filter(|waiter| waiter.state != WaiterState::RingMember).count();
     let stopped = lock.holders.iter().filter(|holder| holder.participant.life == Life::Stopped);
@@ -161,6 +169,22 @@ fn lock_findings(lock: &LockStatus, path: &str) -> Vec<Finding> {
         ))
     }));
     found
+}
+
+/// `reset`: the command that opens the barrier anew.
+fn barrier_finding(barrier: &BarrierStatus, name: &str, reset: String) -> Option<Finding> {
+    if let Some(broken) = &barrier.broken {
+        let why = no_lock::why(broken);
+        let finding = format!("{name:?} is broken: {why}; each that waits there gets an error");
+        return Some(Finding::problem(
+            "barrier",
+            finding,
+            format!("once its parties may begin anew: {reset}"),
+        ));
+    }
+    let slot = barrier.dead_members.first()?;
+    let finding = format!("a party of {name:?} has died (slot {slot}): it breaks when the next one waits");
+    Some(Finding::note("barrier", finding, reset))
 }
 
 fn cannot_probe(status: &FileStatus) -> Option<Finding> {

@@ -66,7 +66,7 @@ fn waits_at(lock: &LockStatus) -> impl Iterator<Item = Wait<'_>> {
         let holders = lock.holders.iter().filter(move |holder| {
             holder.participant.slot != slot
                 && holder.participant.life != Life::Dead
-                && keep_out(lock, [*holder], waiter.claim)
+                && waiter.claim.is_some_and(|claim| keep_out(lock, [*holder], claim))
         });
         let behind = holders.map(|holder| holder.participant.slot).chain(waiter.blocked_by);
         behind.map(move |behind| Wait { lock, waiter: &waiter.participant, behind })

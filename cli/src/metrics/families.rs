@@ -46,7 +46,7 @@ const LOCK: &[&str] = &["file", "lock"];
 const PART: &[&str] = &["file", "lock", "percentile"];
 
 /// All of them, in the order in which they are printed. docs/metrics.md has the same, which a test compares.
-pub const FAMILIES: [Family; 32] = [
+pub const FAMILIES: [Family; 39] = [
     gauge(
         "turnlock_file_readable",
         FILE,
@@ -97,7 +97,7 @@ pub const FAMILIES: [Family; 32] = [
     gauge(
         "turnlock_lock_waiters",
         &["file", "lock", "state"],
-        "How many wait for the lock: queued for good, or backed off, which still let others pass",
+        "How many wait for the lock: queued for good, backed off, which still let others pass, or of a condition notified, and without their lock yet",
     ),
     gauge(
         "turnlock_lock_longest_wait_seconds",
@@ -145,6 +145,25 @@ pub const FAMILIES: [Family; 32] = [
         "How often a waiter passed over another one that did not come when its turn came",
     ),
     counter("turnlock_lock_messages_total", LOCK, "Of a mutex by messages: how many messages were sent"),
+    gauge("turnlock_event_set", LOCK, "Of an event: 1: it is set"),
+    counter(
+        "turnlock_event_sets_total",
+        LOCK,
+        "Of an event: how often it was set, since it was created or the machine was started",
+    ),
+    gauge("turnlock_barrier_parties", LOCK, "Of a barrier: how many must come"),
+    gauge("turnlock_barrier_arrived", LOCK, "Of a barrier: how many have come, and wait for the others"),
+    gauge(
+        "turnlock_barrier_broken",
+        LOCK,
+        "Of a barrier: 1: a party died or gave up, and each that waits gets an error until a reset",
+    ),
+    counter(
+        "turnlock_barrier_generations_total",
+        LOCK,
+        "Of a barrier: how often all had come, or it was reset, since it was created or the machine was started",
+    ),
+    gauge("turnlock_once_done", LOCK, "Of a once: 1: it is done"),
     gauge(
         "turnlock_recording_capacity",
         FILE,

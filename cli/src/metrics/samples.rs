@@ -3,7 +3,7 @@
 use super::{
     super::{
         durations::{self, Durations},
-        recorded_spans,
+        no_lock, recorded_spans,
     },
     families::Samples,
 };
@@ -54,10 +54,28 @@ fn number(is_so: bool) -> f64 {
 
 fn of_lock(to: &mut Samples, file: &str, lock: &LockStatus) {
     let labels = &[file, lock.name.as_str()];
-    to.add("turnlock_lock_info", &[file, &lock.name, lock.kind, lock.algorithm, lock.death_policy], 1.0);
-    to.add("turnlock_lock_holders", labels, lock.holders.len() as f64);
+    // A label without a value is none.
+    let [algorithm, death_policy] = [lock.algorithm, lock.death_policy].map(Option::unwrap_or_default);
+    to.add("turnlock_lock_info", &[file, &lock.name, lock.kind, algorithm, death_policy], 1.0);
+    let is_a_lock = no_lock::is_a_lock(lock);
+    if is_a_lock || lock.once.is_some() {
+        to.add("turnlock_lock_holders", labels, lock.holders.len() as f64);
+    }
+    of_no_lock(to, labels, lock);
     let waiting = |state: WaiterState| lock.queue.iter().filter(move |waiter| waiter.state == state);
-    for (name, state) in [("queued", WaiterState::Queued), ("backed_off", WaiterState::BackedOff)] {
+    for (name, state) in [
+        ("queued", WaiterState::Queued),
+        ("backed_off", WaiterState::BackedOff),
+        ("notified", WaiterState::Notified),
+    ] {
+        let is_possible = match state {
+            WaiterState::BackedOff => is_a_lock || lock.once.is_some(),
+            WaiterState::Notified => lock.condition.is_some(),
+            _ => true,
+        };
+        if !is_possible {
+            continue;
+        }
         to.add("turnlock_lock_waiters", &[file, &lock.name, name], waiting(state).count() as f64);
     }
     let longest = |times: &mut dyn Iterator<Item = (Life, Option<f64>)>| {
@@ -66,11 +84,15 @@ fn of_lock(to: &mut Samples, file: &str, lock: &LockStatus) {
     let waits = lock.queue.iter().filter(|waiter| waiter.state != WaiterState::RingMember);
     let mut waits = waits.map(|waiter| (waiter.participant.life, waiter.for_seconds));
     to.add("turnlock_lock_longest_wait_seconds", labels, longest(&mut waits));
+    if !is_a_lock {
+        to.add("turnlock_lock_timeouts_total", labels, lock.counters.timed_out as f64);
+        return;
+    }
     let mut holds = lock.holders.iter().map(|holder| (holder.participant.life, holder.for_seconds));
     to.add("turnlock_lock_longest_hold_seconds", labels, longest(&mut holds));
     to.add("turnlock_lock_inconsistent", labels, number(lock.state == "inconsistent"));
     to.add("turnlock_lock_not_recoverable", labels, number(lock.state == "not_recoverable"));
-    to.add("turnlock_lock_patience_seconds", labels, lock.patience_seconds);
+    to.add("turnlock_lock_patience_seconds", labels, lock.patience_seconds.unwrap_or(0.0));
     if let Some(permits) = lock.permits {
         let taken: u64 = lock.holders.iter().map(|holder| u64::from(holder.claim.permits.unwrap_or(0))).sum();
         to.add("turnlock_lock_permits", labels, permits.into());
@@ -91,6 +113,23 @@ fn of_lock(to: &mut Samples, file: &str, lock: &LockStatus) {
     }
     if let Some(by_messages) = &lock.by_messages {
         to.add("turnlock_lock_messages_total", labels, by_messages.messages as f64);
+    }
+}
+
+/// What only conditions, events, barriers and onces have.
+fn of_no_lock(to: &mut Samples, labels: &[&str], lock: &LockStatus) {
+    if let Some(event) = lock.event {
+        to.add("turnlock_event_set", labels, number(event.set));
+        to.add("turnlock_event_sets_total", labels, event.times_set as f64);
+    }
+    if let Some(barrier) = &lock.barrier {
+        to.add("turnlock_barrier_parties", labels, barrier.parties.into());
+        to.add("turnlock_barrier_arrived", labels, barrier.arrived.into());
+        to.add("turnlock_barrier_broken", labels, number(barrier.broken.is_some()));
+        to.add("turnlock_barrier_generations_total", labels, barrier.generation as f64);
+    }
+    if let Some(once) = lock.once {
+        to.add("turnlock_once_done", labels, number(once.done));
     }
 }
 

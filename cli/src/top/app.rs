@@ -87,7 +87,9 @@ impl App {
     fn read_registers(&mut self) {
         let row = self.selected.as_ref().filter(|_| self.page == Page::Registers);
         self.registers = row.map(|row| match file::registers(self.sources[row.file].path(), &row.lock) {
-            Ok(registers) => registers.ok_or_else(|| "the lock was removed".into()),
+            Ok(registers) => {
+                registers.ok_or_else(|| "it is no lock, and has no registers; or it was removed".into())
+            }
             Err(error) => Err(error.to_string()),
         });
     }

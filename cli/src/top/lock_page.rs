@@ -5,7 +5,7 @@ use super::{
     measured::Measured,
     words::{self, BAD, FAINT, STRONG},
 };
-use crate::{describe, escape, spans};
+use crate::{describe, escape, no_lock, spans};
 use ratatui::{
     style::Style,
     text::{Line, Span},
@@ -19,11 +19,16 @@ pub fn lines(app: &App) -> Vec<Line<'static>> {
         return vec![Line::styled(" removed, or not to be seen any more", BAD)];
     };
     let measured = row.measured(&app.sources);
-    let mut lines = vec![kind(lock), figures(lock, measured)];
+    let mut lines = vec![kind(lock)];
+    lines.extend(figures(lock, measured));
     lines.extend(trouble(lock));
-    match &lock.holders[..] {
-        [] => lines.push(Line::from(" free")),
-        holders => lines.extend(holders.iter().map(holder)),
+    match (&lock.holders[..], no_lock::state(lock)) {
+        ([], Some(state)) => {
+            let style = if no_lock::is_ill(lock) { BAD } else { Style::new() };
+            lines.push(Line::styled(format!(" {}", describe::without_colours(&state)), style));
+        }
+        ([], None) => lines.push(Line::from(" free")),
+        (holders, _) => lines.extend(holders.iter().map(|one| holder(lock, one))),
     }
     for (at, entry) in lock.queue.iter().enumerate() {
         lines.push(waiter(lock, at, entry));
@@ -45,14 +50,18 @@ pub fn lines(app: &App) -> Vec<Line<'static>> {
 /// Returns what the lock is.
 fn kind(lock: &LockStatus) -> Line<'static> {
     let mut text = format!(" {}", lock.kind);
-    if matches!(lock.kind, "mutex" | "ring") {
-        text += &format!(", {}", lock.algorithm);
+    let Some(patience) = lock.patience_seconds.filter(|_| no_lock::is_a_lock(lock)) else {
+        text.extend(no_lock::nature(lock).map(|nature| format!(", {nature}")));
+        return Line::raw(text);
+    };
+    if let ("mutex" | "ring", Some(algorithm)) = (lock.kind, lock.algorithm) {
+        text += &format!(", {algorithm}");
     }
     text += &match (lock.kind, lock.ring_step) {
         ("ring", Some(step)) => format!(", in turn, step {step}"),
         ("ring", None) => ", in turn".into(),
-        _ if lock.patience_seconds == 0.0 => ", strict order".into(),
-        _ => format!(", patience {} ms", lock.patience_seconds * 1e3),
+        _ if patience == 0.0 => ", strict order".into(),
+        _ => format!(", patience {} ms", patience * 1e3),
     };
     if lock.recursive {
         text += ", recursive";
@@ -61,7 +70,7 @@ fn kind(lock: &LockStatus) -> Line<'static> {
         text += &format!(", {permits} permits");
     } else {
         text += match lock.death_policy {
-            "release" => ", a death releases it",
+            Some("release") => ", a death releases it",
             _ => ", a death has to be repaired",
         };
     }
@@ -77,9 +86,10 @@ fn kind(lock: &LockStatus) -> Line<'static> {
     Line::raw(text)
 }
 
-/// Returns what was measured of it.
-fn figures(lock: &LockStatus, measured: Option<&Measured>) -> Line<'static> {
-    let mut spans = vec![Span::styled(format!(" fencing token {}", lock.fencing_token), FAINT)];
+/// Returns what was measured of it. `None`: nothing.
+fn figures(lock: &LockStatus, measured: Option<&Measured>) -> Option<Line<'static>> {
+    let token = lock.fencing_token.map(|token| Span::styled(format!(" fencing token {token}"), FAINT));
+    let mut spans: Vec<Span> = token.into_iter().collect();
     if let Some(rate) = measured.and_then(Measured::rate) {
         let of = if lock.kind == "rwlock" { "by writers " } else { "" };
         spans.push(Span::raw(format!("  acquired {of}{}/s", words::rate(Some(rate)))));
@@ -91,23 +101,23 @@ fn figures(lock: &LockStatus, measured: Option<&Measured>) -> Line<'static> {
         spans.push(Span::raw(format!("  waits p50 {half} p99 {most}")));
         spans.push(Span::styled(format!(" ({} seen; short ones are not)", measured.waits()), FAINT));
     }
-    Line::from(spans)
+    (!spans.is_empty()).then(|| Line::from(spans))
 }
 
 /// Returns what is wrong with it.
 fn trouble(lock: &LockStatus) -> Vec<Line<'static>> {
     let mut lines = Vec::new();
-    if lock.state != "consistent" {
+    if matches!(lock.state, "inconsistent" | "not_recoverable") {
         let dead = lock.previous_owner.as_ref().map(|dead| {
-            format!(
-                "{} (pid {}) died holding it, fencing token {}",
-                escape::text(&dead.label),
-                dead.pid,
-                dead.fencing_token
-            )
+            let who = format!("{} (pid {})", escape::text(&dead.label), dead.pid);
+            match no_lock::is_a_lock(lock) {
+                true => format!("{who} died holding it, fencing token {}", dead.fencing_token),
+                false => format!("{who} was at it, and died"),
+            }
         });
         let what = match (lock.state, lock.death_policy) {
-            ("inconsistent", "release") => "owner dead; the next holder is told",
+            ("inconsistent", None) => "owner dead; the next one that begins it is told",
+            ("inconsistent", Some("release")) => "owner dead; the next holder is told",
             ("inconsistent", _) => "owner dead; not yet marked consistent",
             _ => "not recoverable: repair its data, then turnlock reset",
         };
@@ -128,8 +138,9 @@ fn style(participant: &ParticipantStatus) -> Style {
     }
 }
 
-fn holder(holder: &Holder) -> Line<'static> {
-    let text = describe::without_colours(&describe::holder(holder));
+fn holder(lock: &LockStatus, holder: &Holder) -> Line<'static> {
+    let text = if no_lock::is_a_lock(lock) { describe::holder(holder) } else { describe::runner(holder) };
+    let text = describe::without_colours(&text);
     Line::from(vec![
         Span::styled(" ● ", STRONG.green()),
         Span::styled(text, style(&holder.participant)),
@@ -150,7 +161,7 @@ fn waiter(lock: &LockStatus, at: usize, waiter: &Waiter) -> Line<'static> {
         Span::styled(place, STRONG.yellow()),
         Span::styled(text, if ill { BAD } else { style(&waiter.participant) }),
     ];
-    if let Some(claim) = describe::claim(&waiter.claim) {
+    if let Some(claim) = waiter.claim.as_ref().and_then(describe::claim) {
         spans.push(Span::raw(format!(", wants {claim}")));
     }
     let one_at_a_time = matches!(lock.kind, "mutex" | "ring");

@@ -99,7 +99,9 @@ impl Source {
             }
         }
         for lock in &seen.status.locks {
-            self.measured.entry(lock.name.clone()).or_default().token(at, lock.fencing_token);
+            if let Some(token) = lock.fencing_token {
+                self.measured.entry(lock.name.clone()).or_default().token(at, token);
+            }
         }
     }
 }

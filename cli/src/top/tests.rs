@@ -263,3 +263,44 @@ fn until(scene: &Scene, is_so: impl Fn(&inspect::LockStatus) -> bool) {
         thread::sleep(Duration::from_millis(1));
     }
 }
+
+#[test]
+fn what_is_no_lock_shows_how_it_stands() {
+    let scene = Scene::new();
+    let (ready, stage) = (scene.file.event("ready").unwrap(), scene.file.barrier("stage", 3).unwrap());
+    let once = scene.file.once("schema").unwrap();
+    drop(scene.file.condition("changed").unwrap());
+    ready.set().unwrap();
+    let (waiter, guard) = (scene.participant("waits"), once.begin().unwrap());
+    thread::scope(|threads| {
+        threads.spawn(|| stage.wait_for_as(&waiter, Duration::from_secs(20)).unwrap_err());
+        let began = Instant::now();
+        while inspect::snapshot(&scene.path).unwrap().locks.iter().all(|lock| lock.queue.is_empty()) {
+            assert!(began.elapsed() < Duration::from_secs(20));
+        }
+        let mut app = scene.app();
+        let shown = screen(&mut app, (120, 30));
+        assert!(line_with(&shown, "ready").contains("set, once so far"), "{shown:#?}");
+        assert!(line_with(&shown, "changed").contains("no waiter"), "{shown:#?}");
+        assert!(line_with(&shown, "stage").contains("1 of 3 have come"), "{shown:#?}");
+        assert!(line_with(&shown, "schema").contains("builder ("), "{shown:#?}");
+        let at = app.rows.iter().position(|row| row.lock == "stage").unwrap();
+        press(&mut app, &vec![KeyCode::Down; at]);
+        press(&mut app, &[KeyCode::Enter]);
+        let shown = screen(&mut app, (120, 30));
+        line_with(&shown, " barrier, 3 parties");
+        assert!(line_with(&shown, "waits (").contains(", waiting"), "{shown:#?}");
+        assert!(
+            !shown.iter().any(|line| line.contains("fencing token") || line.contains(" free")),
+            "{shown:#?}"
+        );
+        press(&mut app, &[KeyCode::Char('r')]);
+        line_with(&screen(&mut app, (120, 30)), "it is no lock");
+        stage.abort().unwrap();
+    });
+    let mut app = scene.app();
+    let shown = screen(&mut app, (120, 30));
+    assert!(line_with(&shown, "stage").trim_start().starts_with('!'), "{shown:#?}");
+    line_with(&shown, "aborted");
+    drop(guard);
+}

@@ -1,6 +1,6 @@
 //! What stands in the cells of the list.
 
-use crate::{describe, escape, spans, watch::changes::waiting};
+use crate::{describe, escape, no_lock, spans, watch::changes::waiting};
 use ratatui::{
     style::{Modifier, Style},
     text::Span,
@@ -33,6 +33,15 @@ pub fn held_by(lock: &LockStatus, columns: usize) -> Span<'static> {
     let who_behind = |what: &str, one: &ParticipantStatus| {
         format!("{what}{}", who_in(one, columns.saturating_sub(what.len())))
     };
+    if let Some(state) = no_lock::in_short(lock).filter(|_| lock.holders.is_empty()) {
+        let has_dead = lock.barrier.as_ref().is_some_and(|barrier| !barrier.dead_members.is_empty());
+        let style = match lock.state {
+            _ if no_lock::is_ill(lock) || has_dead => BAD,
+            "idle" | "not_set" | "not_done" => FAINT,
+            _ => Style::new(),
+        };
+        return Span::styled(describe::shortened(&state, columns), style);
+    }
     let dead = lock.holders.iter().find(|holder| holder.participant.life == Life::Dead);
     match (&lock.holders[..], lock.permits, dead) {
         (_, _, Some(dead)) => Span::styled(who_behind(DEAD, &dead.participant), BAD),
@@ -94,12 +103,12 @@ pub fn rate(rate: Option<f64>) -> String {
     }
 }
 
-/// Returns what a letter beside the name says: ! not consistent, b biased.
+/// Returns what a letter beside the name says: ! not consistent, or broken; b biased.
 pub fn mark(lock: &LockStatus) -> Span<'static> {
     match lock.state {
+        _ if no_lock::is_ill(lock) => Span::styled("!", BAD),
         "consistent" if lock.biased_to.is_some() || lock.biased_to_readers => Span::styled("b", FAINT),
-        "consistent" => Span::raw(" "),
-        _ => Span::styled("!", BAD),
+        _ => Span::raw(" "),
     }
 }
 

@@ -2,10 +2,10 @@
 
 use crate::{
     describe::{self, BAD, FAINT, STRONG},
-    escape, local_time, spans,
+    escape, local_time, no_lock, spans,
 };
 use std::time::{SystemTime, UNIX_EPOCH};
-use turnlock::inspect::{Claim, Holder, ParticipantStatus, Waiter};
+use turnlock::inspect::{Claim, Holder, LockStatus, ParticipantStatus, Waiter};
 
 /// What happened. The names in JSON are those that docs/status.md lists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
@@ -101,6 +101,9 @@ pub struct Change {
     /// In a sentence.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
+    /// Whether it is about a lock. Else one that waits no more was let go on, as a rule.
+    #[serde(skip)]
+    pub at_a_lock: bool,
 }
 
 impl Change {
@@ -120,6 +123,7 @@ impl Change {
             biased_to: None,
             why: None,
             message: None,
+            at_a_lock: true,
         }
     }
 
@@ -147,8 +151,18 @@ impl Change {
     pub fn of_waiter(event: Event, lock: &str, waiter: &Waiter) -> Self {
         Self {
             participant: Some(waiter.participant.clone()),
-            claim: Some(waiter.claim),
+            claim: waiter.claim,
             ..Self::of_lock(event, lock)
+        }
+    }
+
+    /// Returns a change of a lock's state, or that it was found in this one. Of a barrier that broke it says why.
+    pub fn of_state(lock: &LockStatus) -> Self {
+        let broken = lock.barrier.as_ref().and_then(|barrier| barrier.broken.as_ref());
+        Self {
+            state: Some(lock.state),
+            message: broken.map(no_lock::why),
+            ..Self::of_lock(Event::State, &lock.name)
         }
     }
 
@@ -170,7 +184,10 @@ impl Change {
             Event::FileLost | Event::FileReplaced => ERROR,
             Event::State if self.state == Some("not_recoverable") => ERROR,
             Event::Died if self.lock.is_some() => WARNING,
-            Event::State if self.state == Some("inconsistent") => WARNING,
+            Event::State if matches!(self.state, Some("inconsistent" | "broken" | "unknown")) => WARNING,
+            Event::State if matches!(self.state, Some("set" | "not_set" | "done" | "not_done")) => {
+                return None;
+            }
             Event::Died | Event::PassedOver | Event::State | Event::FileFound => NOTICE,
             Event::Watching => INFORMATION,
             _ => return None,
@@ -197,6 +214,7 @@ impl Change {
             Event::Acquired => format!("acquired{claim} by {who}{waited}"),
             Event::Changed => format!("now held{claim} by {who}"),
             Event::Released => format!("released{claim} by {who}{held}"),
+            Event::Left if !self.at_a_lock => format!("no longer waited for by {who}{waited}"),
             Event::Left => {
                 format!("no longer waited for by {who}{waited}: it gave up, or had it between two looks")
             }
@@ -207,6 +225,13 @@ impl Change {
             Event::State => match self.state {
                 Some("consistent") => "consistent again".into(),
                 Some("inconsistent") => format!("{BAD}owner dead{BAD:#}: not yet marked consistent"),
+                Some("set") => "set".into(),
+                Some("not_set") => "cleared".into(),
+                Some("open") => "open again".into(),
+                Some("broken") => format!("{BAD}broken{BAD:#}: {message}"),
+                Some("done") => "done".into(),
+                Some("not_done") => "not done".into(),
+                Some("unknown") => format!("{BAD}unknown{BAD:#}: its words are impossible"),
                 _ => format!("{BAD}not recoverable{BAD:#}: closed until turnlock reset"),
             },
             Event::Bias => match self.biased_to.flatten() {

@@ -1,6 +1,7 @@
 //! What changed between two looks at a lock file.
 
 use super::change::{Change, Event};
+use crate::no_lock;
 use std::time::Instant;
 use turnlock::inspect::{
     Activity, ClaimMode, FileStatus, Holder, Life, LockStatus, ParticipantStatus, Waiter, WaiterState,
@@ -24,8 +25,8 @@ pub fn at_first(now: &FileStatus) -> Vec<Change> {
             let waited_seconds = waiter.for_seconds;
             found.push(Change { waited_seconds, ..Change::of_waiter(Event::Waits, &lock.name, waiter) });
         }
-        if lock.state != "consistent" {
-            found.push(Change { state: Some(lock.state), ..Change::of_lock(Event::State, &lock.name) });
+        if no_lock::is_ill(lock) || matches!(lock.state, "set" | "done") {
+            found.push(Change::of_state(lock));
         }
     }
     found
@@ -94,8 +95,9 @@ fn of_lock(found: &mut Vec<Change>, (old, new): (&LockStatus, &LockStatus), elap
             None => found.push(with(Event::Released)),
         }
     }
-    if old.state != new.state {
-        found.push(Change { state: Some(new.state), ..Change::of_lock(Event::State, name) });
+    // Of a condition that is said with each that waits.
+    if old.state != new.state && new.condition.is_none() {
+        found.push(Change::of_state(new));
     }
     for waiter in waiting(new) {
         match waiting(old).find(|other| same(&other.participant, &waiter.participant)) {
@@ -116,7 +118,7 @@ fn of_lock(found: &mut Vec<Change>, (old, new): (&LockStatus, &LockStatus), elap
         let waited =
             |waiter: &Waiter| (waiter.for_seconds.unwrap_or(0.0) + elapsed - entered_before).max(0.0);
         let waited_seconds = waiter.map(waited);
-        seen += u64::from(holder.fencing_token > old.fencing_token);
+        seen += u64::from(old.fencing_token.is_some_and(|before| holder.fencing_token > before));
         found.push(Change { waited_seconds, ..Change::of_holder(Event::Acquired, name, holder) });
     }
     for waiter in waiting(old) {
@@ -127,10 +129,12 @@ fn of_lock(found: &mut Vec<Change>, (old, new): (&LockStatus, &LockStatus), elap
             && !waiting(new).any(|other| is(&other.participant))
         {
             let waited_seconds = waiter.for_seconds;
-            found.push(Change { waited_seconds, ..Change::of_waiter(Event::Left, name, waiter) });
+            let at_a_lock = waiter.claim.is_some();
+            found.push(Change { waited_seconds, at_a_lock, ..Change::of_waiter(Event::Left, name, waiter) });
         }
     }
-    let unseen = new.fencing_token.saturating_sub(old.fencing_token).saturating_sub(seen);
+    let [before, now] = [old, new].map(|lock| lock.fencing_token.unwrap_or(0));
+    let unseen = now.saturating_sub(before).saturating_sub(seen);
     if unseen != 0 {
         found.push(Change { acquisitions: Some(unseen), ..Change::of_lock(Event::Unseen, name) });
     }

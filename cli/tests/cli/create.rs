@@ -204,7 +204,7 @@ fn a_lock_that_no_process_uses_is_removed() {
     assert_eq!(fixture.status()["locks"].as_array().unwrap().len(), 0);
     let again = remove("job");
     assert_eq!(again.status.code(), Some(66));
-    assert!(errors(&again).contains("no lock called"), "{}", errors(&again));
+    assert!(errors(&again).contains("nothing called"), "{}", errors(&again));
     assert_eq!(remove("").status.code(), Some(66));
     assert!(fixture.run(&["--lock", "job"], &["true"]).status.success());
 }

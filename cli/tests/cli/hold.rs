@@ -172,7 +172,7 @@ fn what_cannot_be_locked_is_an_error_and_not_a_hang() {
         ("turnlock lock --fd 9 9<>/dev/null", 66, ""),
         ("turnlock lock --fd 9 9</etc/passwd", 66, ""),
         ("turnlock lock --fd 9 9>>\"$F\"", 66, "is not open for reading"),
-        ("turnlock unlock --fd 9 --lock other 9<>\"$F\"", 66, "no lock called"),
+        ("turnlock unlock --fd 9 --lock other 9<>\"$F\"", 66, "nothing called"),
         ("exec 9<>\"$F\"; turnlock lock --fd 9; turnlock lock --fd 9", 71, "holds \"default\" already"),
         ("exec 9<>\"$F\"; turnlock lock --fd 9; turnlock lock -n -E 7 --fd 8 8<>\"$F\"", 7, ""),
         ("exec 9<>\"$F\"; turnlock lock --fd 9; turnlock lock -w 0.1 --fd 8 8<>\"$F\"", 1, ""),

@@ -362,6 +362,9 @@ fn the_page_about_status_has_every_field_of_its_json() {
     ];
     let mut held: Vec<_> = all.into_iter().map(|options| fixture.hold(options, STAY)).collect();
     let mut waiter = fixture.command("run", all[0], &["true"]).spawn().unwrap();
+    let file = turnlock::LockFile::open(&fixture.file).unwrap();
+    drop((file.condition("changed").unwrap(), file.event("ready").unwrap(), file.once("schema").unwrap()));
+    file.barrier("stage", 2).unwrap().abort().unwrap();
     let status = fixture
         .until(|status| status["locks"].as_array().unwrap().iter().any(|lock| lock["queue"][0].is_object()));
     for (holder, _output) in &mut held {

@@ -1,5 +1,6 @@
 //! The command, as a shell script meets it: exit codes, signals, what the command inherits, what status says.
 
+mod coordination;
 mod create;
 mod ends;
 mod flock;

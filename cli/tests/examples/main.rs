@@ -1,4 +1,5 @@
-//! The examples of readers and writers, and of ranges, run for real; and that the readers' check can fail.
+//! The examples of readers and writers, of ranges, and of producers and consumers, run for real; and that the readers' check
+//! can fail.
 
 use std::{
     fs,
@@ -150,4 +151,41 @@ fn four_processes_edit_disjoint_records_and_a_killed_ones_are_repaired() {
         let meant: u64 = edits.iter().map(|edits| edits[record]).sum();
         assert_eq!(seen, [meant; 8], "record {record}");
     }
+}
+
+/// One consumer is killed while it waits, and one in the midst of taking a number out.
+#[test]
+fn producers_and_consumers_lose_nothing_over_killed_consumers() {
+    const EACH: u64 = 5_000;
+    let place = Place::new();
+    let program = compiled_c(&place, "buffer/buffer.c");
+    let folder = place.at("shared");
+    fs::create_dir(&folder).unwrap();
+    let start = |act: &[&str]| Running::start(Command::new(&program).arg(&folder).args(act));
+    let waits = |mut consumer: Running| {
+        let line = consumer.line();
+        assert!(line.ends_with(" waits"), "{line}");
+        consumer
+    };
+    let doomed = waits(start(&["consume"]));
+    let mut doomed_inside = waits(start(&["consume", "--die-inside"]));
+    let consumers = [waits(start(&["consume"])), waits(start(&["consume"]))];
+    doomed.kill();
+    let each = EACH.to_string();
+    let producers = [start(&["produce", &each]), start(&["produce", &each])];
+    let line = doomed_inside.line();
+    assert!(line.starts_with("buffer.c: stopped half-way through taking "), "{line}");
+    doomed_inside.kill();
+    for producer in producers {
+        assert_eq!(count(&producer.done()), EACH);
+    }
+    assert_eq!(count(&start(&["close"]).done()), 2 * EACH);
+    let taken: u64 = consumers.map(|consumer| count(&consumer.done())).iter().sum();
+    assert_eq!(taken, 2 * EACH);
+    let bytes = fs::read(folder.join("buffer")).unwrap();
+    let numbers: Vec<u64> =
+        bytes.chunks_exact(8).map(|bytes| u64::from_ne_bytes(bytes.try_into().unwrap())).collect();
+    assert_eq!(numbers[..2], [2 * EACH; 2], "put in, and taken out");
+    // The sum of what was taken: of the two, that of an even count.
+    assert_eq!(numbers[10], EACH * (EACH + 1), "{numbers:?}");
 }

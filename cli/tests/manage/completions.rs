@@ -82,7 +82,7 @@ fn completions_are_what_each_shell_can_read() {
 }
 
 /// Words of a line, of which the last one is completed; and what comes, one after the other.
-const LINES: [(&[&str], &str); 13] = [
+const LINES: [(&[&str], &str); 17] = [
     (&["re"], "report reset reap remove-lock"),
     (&["explain", ""], "bakery ring bias messages"),
     (&["run", "--algorithm", "ba"], "bakery"),
@@ -94,6 +94,10 @@ const LINES: [(&[&str], &str); 13] = [
     (&["unlock", "--fd", "9", "-l", "t"], r"two\ words"),
     (&["remove-lock", "app.lock", "b"], "build"),
     (&["run", "-w", "5", "app.lock", "unam"], "uname"),
+    (&["notify", "app.lock", "b"], "build"),
+    (&["barrier", "app.lock", "tw"], r"two\ words"),
+    (&["once", "app.lock", "b"], "build"),
+    (&["once", "-w", "5", "app.lock", "build", "unam"], "uname"),
     // The command's own, of which this bash knows nothing; not turnlock's.
     (&["flock", "-x", "app.lock", "ls", "--he"], ""),
     (&["run", "app.lock", "ls", "-l", ""], ""),
@@ -139,6 +143,8 @@ fn fish_completes_likewise() {
         ("turnlock remove-lock app.lock b", "build"),
         ("turnlock run -w 5 app.lock unam", "uname"),
         ("turnlock flock app.lock unam", "uname"),
+        ("turnlock wait app.lock b", "build"),
+        ("turnlock once app.lock build unam", "uname"),
     ];
     let lines = cases.map(|(line, _)| line);
     let Some(completed) = line.drive("fish", script, &lines) else { return };

@@ -87,8 +87,9 @@ fn what_is_printed_is_what_is_documented() {
         let of_all = status["locks"].as_array().unwrap().iter();
         of_all.filter_map(|lock| Some(lock[field].as_str()?.to_owned())).collect()
     };
-    assert_eq!(seen("kind").len(), 6, "{status:#}");
-    assert_eq!(seen("state").len(), 3, "{status:#}");
+    assert_eq!(seen("kind").len(), 10, "{status:#}");
+    // Those of locks; and an idle condition, an event that is not set, an open barrier, a once that is done.
+    assert_eq!(seen("state").len(), 3 + 4, "{status:#}");
     drop(held);
     waiters.iter_mut().for_each(|waiter| drop(waiter.wait()));
 
@@ -105,6 +106,14 @@ fn what_is_printed_is_what_is_documented() {
     check("doctor", &json_of(&fixture, "doctor"));
     check("reap", &json_of(&fixture, "reap"));
     check("reset", &json(&fixture.turnlock("reset", &["--lock", "closed", "--json"])));
+    for (word, words) in [("notify", &["ready"][..]), ("notify", &["changed"]), ("barrier", &["one", "1"])] {
+        check(word, &json(&limit::output(fixture.command(word, &["--json"]).args(words)).unwrap()));
+    }
+    let mut reset = fixture.command("barrier", &["--json", "--reset"]);
+    check("barrier", &json(&limit::output(reset.arg("one")).unwrap()));
+    let waits = fixture.command("barrier", &["-w", "0.01"]).args(["two", "2"]).status();
+    assert_eq!(waits.unwrap().code(), Some(1));
+    check("status", &json_of(&fixture, "status"));
     let mut remove = fixture.command("remove-lock", &["--json"]);
     check("remove-lock", &json(&limit::output(remove.arg("closed")).unwrap()));
     check("rm", &json_of(&fixture, "rm"));

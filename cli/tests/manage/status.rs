@@ -57,7 +57,7 @@ fn one_lock_alone() {
     assert_eq!(one["locks"].as_array().unwrap().len(), 1);
     let none = fixture.turnlock("status", &["--lock", "c"]);
     assert_eq!(none.status.code(), Some(66));
-    assert!(errors(&none).contains("no lock called \"c\""), "{}", errors(&none));
+    assert!(errors(&none).contains("nothing called \"c\""), "{}", errors(&none));
 }
 
 #[test]

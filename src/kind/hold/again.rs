@@ -66,9 +66,7 @@ impl Again {
             AnyHandleRef::Mutex(handle) => (Kind::Mutex as u32, handle.name.generation),
             AnyHandleRef::RwLock(handle) => (Kind::RwLock as u32, handle.name.generation),
             AnyHandleRef::Semaphore(handle) => (Kind::Semaphore as u32, handle.name.generation),
-            AnyHandleRef::TurnRing(_) | AnyHandleRef::RangeLock(_) | AnyHandleRef::KeyedLock(_) => {
-                (NO_FAST_PATH, 0)
-            }
+            _ => (NO_FAST_PATH, 0),
         };
         // Relaxed, all of them: see above.
         self.region.store(lock.region(), Relaxed);

@@ -1,7 +1,14 @@
 //! What can be done with a hold that holds.
 
 use super::{BRIEF, Hold, UPGRADING, of_any};
-use crate::kind::{acquired::Acquired, any_handle::AnyHandle, participant::Participant};
+use crate::kind::{
+    acquired::Acquired,
+    any_handle::AnyHandle,
+    condition::{ConditionKind, Held, Waited},
+    handle::{Handle, LockKind},
+    participant::Participant,
+    rwlock::RwLockKind,
+};
 use std::cell::Cell;
 use turnlock_core::acquire::site::Limit;
 use turnlock_core::algorithm::claim::Mode;
@@ -87,6 +94,34 @@ impl Hold {
             Ok(())
         })?;
         upgraded.get().ok_or(Error::NotOwner)
+    }
+
+    /// Waits at a condition with what is held: a mutex, or a rwlock in exclusive mode. Returns the last owner that died, too.
+    pub fn wait(&self, condition: &Handle<ConditionKind>, limit: Limit) -> Result<(Waited, (u64, u32))> {
+        let waited = Cell::new(None);
+        self.each_in(UPGRADING, |lock, own| {
+            let participant = Some(own);
+            waited.set(Some(match lock {
+                AnyHandle::Mutex(handle) => {
+                    let held = Held { handle, claim: (), participant, token: None };
+                    (condition.wait(&held, limit)?, handle.dead_owner())
+                }
+                AnyHandle::RwLock(handle) => {
+                    handle.check_exclusive_as(own)?;
+                    let held = Held { handle, claim: RwLockKind::everything(), participant, token: None };
+                    (condition.wait(&held, limit)?, handle.dead_owner())
+                }
+                _ => {
+                    return Err(unfit(lock, own, || {
+                        Error::InvalidArgument(
+                            "a condition waits with a mutex, or with a reader/writer lock that is held exclusively".into(),
+                        )
+                    }));
+                }
+            }));
+            Ok(())
+        })?;
+        waited.take().ok_or(Error::NotOwner)
     }
 
     /// Makes what is held less than it is.

@@ -6,6 +6,7 @@
 
 mod bias;
 mod close;
+mod coordination;
 mod enter;
 mod leave;
 mod left;
@@ -119,6 +120,16 @@ pub const ALL: &[Scenario] = &[
     RANGE_OF_A_DEAD_ONE,
     alone("ranges: several at once", parts::takes_several_ranges),
     alone("keys: write", parts::takes_a_key),
+    alone("condition: wait, notified when about to sleep", coordination::waits_at_a_condition),
+    alone("condition: wait, given up", coordination::gives_up_at_a_condition),
+    alone("condition: notify one", coordination::notifies_one),
+    alone("condition: notify all", coordination::notifies_all),
+    NOTIFIED_WHERE_ONE_DIED,
+    alone("barrier: the last one", coordination::is_the_last_at_a_barrier),
+    alone("barrier: one that waits", coordination::waits_at_a_barrier),
+    alone("barrier: reset, one waits", coordination::resets_a_barrier),
+    alone("event: set", coordination::sets_an_event),
+    alone("once: done", coordination::does_it_once),
 ];
 
 /// Those that take long, for example since each look of a wait is one at all that stand in the queue, and those that do nearly what
@@ -131,6 +142,7 @@ pub const IN_LONG_RUNS: &[Scenario] = &[
     alone("ring: a try, one that stood died outside, in a sum ring", |trial| {
         ring::takes_over(trial, REVERSE_SUM)
     }),
+    alone("condition: pass a dead one's notification on", coordination::passes_a_notification_on),
     alone("keys: reset, two died in one slot", parts::resets_where_two_died_in_one_slot),
     alone("rwlock: write, one died upgrading", rwlock::writes_in_a_dead_upgraders_place),
     alone("attach: in an idle dead one's slot", enter::attaches_in_an_idle_dead_ones_slot),
@@ -142,6 +154,9 @@ pub const IN_LONG_RUNS: &[Scenario] = &[
     stopping("semaphore: behind a living holder", permits::waits_for_permits),
     stopping("ranges: behind a living holder", parts::waits_for_a_range),
 ];
+
+pub const NOTIFIED_WHERE_ONE_DIED: Scenario =
+    alone("condition: notify one, the first one died", coordination::notifies_where_one_died);
 
 pub const LEFT_TO_AN_OPEN_FILE: Scenario = alone("leave: to an open file of others", left::leaves);
 

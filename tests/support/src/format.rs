@@ -39,7 +39,7 @@ pub struct Format {
 
 impl Format {
     fn region_bytes(self) -> u64 {
-        LOCK_WORDS_BYTES + 2 * (self.participants * 8).next_multiple_of(128) + self.cells_bytes()
+        LOCK_WORDS_BYTES + 3 * (self.participants * 8).next_multiple_of(128) + self.cells_bytes()
     }
 
     fn cells_bytes(self) -> u64 {
@@ -103,6 +103,16 @@ impl Format {
     /// A slot's place in the queue, as a word: 0 idle, 1 choosing, n + 1 number n.
     pub fn number(self, region: u64, slot: u64) -> u64 {
         self.region(region) + LOCK_WORDS_BYTES + slot * 8
+    }
+
+    /// Of a condition or a barrier: a slot's entry.
+    pub fn entry_of(self, region: u64, slot: u64) -> u64 {
+        self.region(region) + LOCK_WORDS_BYTES + 2 * (self.participants * 8).next_multiple_of(128) + slot * 8
+    }
+
+    /// Of a condition, an event, a barrier or a once: its words.
+    pub fn coordination(self, region: u64) -> u64 {
+        self.region(region) + 400
     }
 
     /// Of a ring: a slot's state S.

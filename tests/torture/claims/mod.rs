@@ -11,7 +11,11 @@ mod readers;
 
 use super::arena::{Arena, Fault};
 use ledger::Ledger;
-use std::{sync::atomic::Ordering::Relaxed, time::Duration};
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
+    sync::atomic::Ordering::Relaxed,
+    time::Duration,
+};
 use support::Dice;
 use turnlock::{Error, KeyedLock, LockFile, RangeLock, Result, RwLock, Semaphore};
 
@@ -58,6 +62,23 @@ pub enum Phase {
     Release,
     Resize,
     Reset,
+    // Of `super::coordination`.
+    LockBuffer,
+    /// A producer waits, and takes the lock again.
+    WaitNotFull,
+    Produce,
+    /// A consumer waits, and takes the lock again.
+    WaitNotEmpty,
+    Consume,
+    Notify,
+    /// What a dead one left is finished or undone, and all are notified.
+    Repair,
+    UnlockBuffer,
+    Meet,
+    ResetBarrier,
+    SetEvent,
+    ClearEvent,
+    AwaitEvent,
 }
 
 use Phase::*;
@@ -185,17 +206,22 @@ pub fn survives(post: &Post, lock: &Lock) {
 }
 
 impl Post<'_> {
-    fn note(&self) -> &super::arena::Note {
+    pub fn note(&self) -> &super::arena::Note {
         &self.arena.workers[self.me]
     }
 
-    fn fault(&self, fault: Fault) {
+    pub fn fault(&self, fault: Fault) {
         self.arena.fault(fault);
     }
 
     /// Is in this phase from now on; dies here, if that is what it is to do.
-    fn is_at(&self, phase: Phase) {
+    pub fn is_at(&self, phase: Phase) {
         self.note().phase.store(phase as u32, Relaxed);
+        super::worker::beat(self.arena, self.me);
+    }
+
+    /// Dies here, if it is in the phase in which it is to die.
+    pub fn may_die(&self) {
         super::worker::beat(self.arena, self.me);
     }
 
@@ -222,7 +248,7 @@ impl Post<'_> {
     }
 
     /// A section lasts for a while.
-    fn stays(&self, dice: &mut Dice) {
+    pub fn stays(&self, dice: &mut Dice) {
         if dice.in_hundred(30) {
             pause(dice.roll(400));
         }
@@ -243,7 +269,7 @@ impl Post<'_> {
     }
 
     /// This worker has come in and done what it came for.
-    fn goes_on(&self) {
+    pub fn goes_on(&self) {
         self.arena.progress.fetch_add(1, Relaxed);
     }
 
@@ -267,7 +293,17 @@ enum Way {
     AsParticipant,
 }
 
-fn pause(times: u64) {
+/// Gives a guard up as a dying owner does.
+pub fn abandon<G>(guard: G) {
+    // Unwinds without the panic hook, so that no message is printed; the guard is dropped as by a panic.
+    let dropped = catch_unwind(AssertUnwindSafe(|| {
+        let _guard = guard;
+        resume_unwind(Box::new(()));
+    }));
+    assert!(dropped.is_err());
+}
+
+pub fn pause(times: u64) {
     for _ in 0..times {
         std::hint::spin_loop();
     }

@@ -6,7 +6,6 @@ use super::{
 };
 use crate::arena::Fault;
 use std::{
-    panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
     sync::atomic::Ordering::{Relaxed, SeqCst},
     time::Duration,
 };
@@ -231,12 +230,7 @@ fn write<G: ChangesMode + Told>(
     record.begin_to_write();
     if !told && post.abandons(dice) {
         ledger.leaves(post.me, 0);
-        // Unwinds without the panic hook, so that no message is printed; the guard is dropped as by a panic.
-        let dropped = catch_unwind(AssertUnwindSafe(|| {
-            let _guard = guard;
-            resume_unwind(Box::new(()));
-        }));
-        assert!(dropped.is_err());
+        super::abandon(guard);
         return Ok(());
     }
     post.stays(dice);

@@ -1,0 +1,15 @@
+//! Conditions, events, barriers and onces between processes that die, stop and come too late.
+
+mod barrier;
+mod condition;
+mod event;
+mod hostile;
+mod once;
+mod party;
+mod refused;
+mod status;
+
+use party::party;
+
+support::watched_for_seconds!(support::watchdog::USUAL);
+support::roles!(party);
