@@ -90,6 +90,14 @@ template <class Clock> static void every_class(const turnlock::file &file)
     permits.acquire();
     not_before<Clock>([&](auto time) { return permits.try_acquire_until(time); });
     permits.release();
+    turnlock::event ready(file, "ready");
+    not_before<Clock>([&](auto time) { return ready.wait_until(time); });
+    turnlock::mutex data(file, "data");
+    turnlock::condition changed(file, "changed");
+    not_before<Clock>([&](auto time) {
+        std::unique_lock lock(data);
+        return changed.wait_until(lock, time, [] { return false; });
+    });
     const auto part = [&](auto make) {
         auto held = make();
         std::lock_guard guard(held);

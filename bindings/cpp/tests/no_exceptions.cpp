@@ -26,6 +26,22 @@ int main(int, char **argv)
         if (mutex.try_lock(code) || code != turnlock::errc::deadlock)
             return 2;
     }
+    auto changed = turnlock::condition::open(file, "changed", {}, code);
+    auto ready = turnlock::event::open(file, "ready", {}, code);
+    auto stage = turnlock::barrier::open(file, "stage", {1, false}, code);
+    auto schema = turnlock::once::open(file, "schema", {}, code);
+    if (code || ready.wait_for(std::chrono::milliseconds(1), code) || code)
+        return 5;
+    {
+        std::unique_lock lock(mutex);
+        if (changed.wait_for(lock, std::chrono::milliseconds(1), code) != std::cv_status::timeout || code)
+            return 6;
+    }
+    changed.wait(mutex, code);
+    if (code != turnlock::errc::not_owner || !stage.wait(code) || code)
+        return 7;
+    if (!schema.call([] {}) || schema.begin(code) != turnlock::once_turn::done || code)
+        return 8;
     turnlock::set_failure_handler(as_expected);
     mutex.unlock();
     return 3;

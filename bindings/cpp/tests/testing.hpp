@@ -55,6 +55,42 @@ inline int in_child(const std::function<void()> &play)
     return status;
 }
 
+// Starts a child that plays.
+inline pid_t start(const std::function<void()> &play)
+{
+    const pid_t child = fork();
+    if (child == 0) {
+        // Of each child, so that one that hangs ends.
+        alarm(30);
+        play();
+        std::_Exit(0);
+    }
+    return child;
+}
+
+// Waits until the child is over; whether it ended well.
+inline bool ended_well(pid_t child)
+{
+    int status = -1;
+    return waitpid(child, &status, 0) == child && status == 0;
+}
+
+// Kills the child where it stands.
+inline void kill_child(pid_t child)
+{
+    ::kill(child, SIGKILL);
+    int status = -1;
+    waitpid(child, &status, 0);
+}
+
+// Waits until so many participants wait for it, for long enough to sleep. (The alarm of the case is its limit.)
+template <class Waited> void until_asleep(const Waited &waited, std::size_t count)
+{
+    while (waited.waiters().size() < count)
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+}
+
 // The child holds a lock and is killed there.
 inline void killed_inside(const std::function<void()> &take)
 {

@@ -58,6 +58,7 @@ enum class errc : int {
     permits = TURNLOCK_ERROR_PERMITS,
     too_many_released = TURNLOCK_ERROR_TOO_MANY_RELEASED,
     empty_range = TURNLOCK_ERROR_EMPTY_RANGE,
+    broken_barrier = TURNLOCK_ERROR_BROKEN_BARRIER,
 };
 
 namespace detail {

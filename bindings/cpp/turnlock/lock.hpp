@@ -9,6 +9,8 @@
 
 namespace turnlock {
 
+class condition;
+
 // What a holder's death means, for the next one.
 enum class death_policy : std::uint32_t {
     // What the lock has; release if it is created now.
@@ -191,7 +193,28 @@ protected:
     }
 
 private:
+    friend class turnlock::condition;
+
     Derived &self() noexcept { return static_cast<Derived &>(*this); }
+
+    // Waits at a condition, and keeps what came with the lock if it was taken again, also where the wait failed.
+    std::int32_t wait_at(const turnlock_condition *condition, std::uint32_t wait, std::uint64_t time) noexcept
+    {
+        auto acquired = sized<turnlock_acquired>();
+        const auto status = self().native_wait(condition, wait, time, &acquired);
+        if (acquired.fencing_token != 0)
+            keep(acquired);
+        return status;
+    }
+
+    // Whether it is held after a wait that failed. What cannot be told to be held is unlocked, as far as it is.
+    bool is_held_still() noexcept
+    {
+        if (self().native_is_contended() >= 0)
+            return true;
+        static_cast<void>(self().native_unlock());
+        return false;
+    }
 
     turnlock_acquired acquired_ = sized<turnlock_acquired>();
 };
@@ -325,6 +348,10 @@ private:
     auto native_abandon() const noexcept { return Calls::abandon(handle_.get()); }
     auto native_mark_consistent() const noexcept { return Calls::mark_consistent(handle_.get()); }
     auto native_is_contended() const noexcept { return turnlock_lock_is_contended(any(handle_.get())); }
+    auto native_wait(const turnlock_condition *at, std::uint32_t wait, std::uint64_t time, turnlock_acquired *out) const noexcept
+    {
+        return turnlock_condition_wait(at, any(handle_.get()), wait, time, out);
+    }
 };
 
 // A lock of an exclusive kind, acquired by a hold: `turnlock::by`.
@@ -354,6 +381,10 @@ private:
     auto native_abandon() const noexcept { return turnlock_hold_abandon(hold_); }
     auto native_mark_consistent() const noexcept { return turnlock_hold_mark_consistent(hold_); }
     auto native_is_contended() const noexcept { return turnlock_hold_is_contended(hold_); }
+    auto native_wait(const turnlock_condition *at, std::uint32_t wait, std::uint64_t time, turnlock_acquired *out) const noexcept
+    {
+        return turnlock_hold_wait(hold_, at, wait, time, out);
+    }
 
     const turnlock_hold *hold_;
     const typename Calls::handle *lock_;
