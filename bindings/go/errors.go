@@ -46,6 +46,7 @@ const (
 	ErrPermits          Status = C.TURNLOCK_ERROR_PERMITS
 	ErrTooManyReleased  Status = C.TURNLOCK_ERROR_TOO_MANY_RELEASED
 	ErrEmptyRange       Status = C.TURNLOCK_ERROR_EMPTY_RANGE
+	ErrBrokenBarrier    Status = C.TURNLOCK_ERROR_BROKEN_BARRIER
 )
 
 // Error is one sentence for the status.

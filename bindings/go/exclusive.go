@@ -10,11 +10,7 @@ import (
 
 // exclusive is an open lock of any kind that one holds at a time, always by the same hold: a member of a ring stays one, and a
 // mutex that no other process wants is biased to it.
-type exclusive struct {
-	base
-	// acquired belongs to the holder.
-	acquired Acquired
-}
+type exclusive struct{ base }
 
 func (l *exclusive) open(file *File, handle unsafe.Pointer, label string, closeHandle func() C.int32_t) error {
 	if err := l.base.open(file, handle, label, closeHandle); err != nil {
@@ -25,7 +21,7 @@ func (l *exclusive) open(file *File, handle unsafe.Pointer, label string, closeH
 		_ = l.Close()
 		return err
 	}
-	l.own = own
+	l.own, l.isSingle = own, true
 	return nil
 }
 
@@ -38,23 +34,40 @@ func (l *exclusive) TryAcquire() (Acquired, error) { return l.take(context.Backg
 
 func (l *exclusive) take(ctx context.Context, waits bool) (Acquired, error) {
 	_, acquired, err := l.base.take(ctx, wanted{}, waits)
-	if err == nil {
-		l.acquired = acquired
-	}
 	return acquired, err
+}
+
+// holding is the hold that has the lock.
+func (l *exclusive) holding() (*C.turnlock_hold, error) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	if l.handle == nil || isClosed(l.closing) {
+		return nil, l.closed()
+	}
+	if l.holder == nil {
+		return nil, &Error{ErrNotOwner, "the lock is not held by this object: lock it first"}
+	}
+	return l.holder, nil
+}
+
+func (l *exclusive) release(release func(*C.turnlock_hold) C.int32_t) error {
+	hold, err := l.holding()
+	if err != nil {
+		return err
+	}
+	_, err = l.give(hold, func() C.int32_t { return release(hold) })
+	return err
 }
 
 // Release unlocks. ErrDamaged and ErrReplaced say that something was seen to have happened to the file: it is unlocked all
 // the same. After a death without MarkConsistent it closes the lock for everyone until Reset.
 func (l *exclusive) Release() error {
-	_, err := l.give(l.own, func() C.int32_t { return C.turnlock_hold_release(l.own) })
-	return err
+	return l.release(func(hold *C.turnlock_hold) C.int32_t { return C.turnlock_hold_release(hold) })
 }
 
 // Abandon unlocks as a dying owner does, since the data were left half-done: the next holder is told.
 func (l *exclusive) Abandon() error {
-	_, err := l.give(l.own, func() C.int32_t { return C.turnlock_hold_abandon(l.own) })
-	return err
+	return l.release(func(hold *C.turnlock_hold) C.int32_t { return C.turnlock_hold_abandon(hold) })
 }
 
 // Lock waits for the lock, as sync.Locker wants it. It panics with an *Error where Acquire fails.
@@ -108,19 +121,79 @@ func do(
 	return err
 }
 
+// waitAt waits at a condition by the hold that has the lock. Meanwhile the object has another hold, by which other goroutines
+// take the lock.
+func (l *exclusive) waitAt(ctx context.Context, condition *Condition) (acquired Acquired, isHeld bool, err error) {
+	if err = l.enter(); err != nil {
+		return acquired, false, err
+	}
+	defer l.inside.Done()
+	hold, err := l.holding()
+	if err != nil {
+		return acquired, false, err
+	}
+	if err = l.leaveTo(hold); err != nil {
+		return acquired, true, err
+	}
+	acquired, isHeld, err = condition.waitBy(ctx, hold)
+	if !isHeld {
+		l.forget(hold)
+		return acquired, false, err
+	}
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	l.holder = hold
+	if acquired.FencingToken != 0 {
+		l.acquired = acquired
+	}
+	return acquired, true, err
+}
+
+// leaveTo leaves a hold that has the lock to a goroutine that waits with it, and lets others through to the object.
+func (l *exclusive) leaveTo(hold *C.turnlock_hold) error {
+	next, err := l.newHold()
+	if err != nil {
+		return err
+	}
+	l.mutex.Lock()
+	l.holder = nil
+	isOwn := hold == l.own
+	if isOwn {
+		l.own = next
+	}
+	l.mutex.Unlock()
+	if isOwn {
+		l.leaveTurnstile()
+	} else {
+		C.turnlock_hold_close(next)
+	}
+	return nil
+}
+
 // Acquired is what came with the acquisition that is held now. Only its holder may ask.
-func (l *exclusive) Acquired() Acquired { return l.acquired }
+func (l *exclusive) Acquired() Acquired {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	return l.acquired
+}
 
 // MarkConsistent says, after Acquired.OwnerDied, that the data are consistent again.
 func (l *exclusive) MarkConsistent() error {
-	_, err := l.with(func() C.int32_t { return C.turnlock_hold_mark_consistent(l.own) })
+	hold, err := l.holding()
+	if err == nil {
+		_, err = l.with(func() C.int32_t { return C.turnlock_hold_mark_consistent(hold) })
+	}
 	return err
 }
 
 // IsContended is whether another participant waits behind the holder, which asks. Goroutines that wait for this same
 // object are not counted.
 func (l *exclusive) IsContended() (bool, error) {
-	status, err := l.with(func() C.int32_t { return C.turnlock_hold_is_contended(l.own) })
+	hold, err := l.holding()
+	if err != nil {
+		return false, err
+	}
+	status, err := l.with(func() C.int32_t { return C.turnlock_hold_is_contended(hold) })
 	return status == C.TURNLOCK_CONTENDED, err
 }
 

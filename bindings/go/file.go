@@ -33,6 +33,8 @@ type File struct {
 	// isClosed: Close was called. The handle stays until the last lock that opens holds in it is closed too.
 	isClosed bool
 	keepers  int
+
+	threads threads
 }
 
 // Open opens the lock file at path, or creates it. options may be nil.
@@ -192,6 +194,7 @@ func (file *File) Close() error {
 
 func (file *File) closeHandle() error {
 	runtime.SetFinalizer(file, nil)
+	file.threads.end()
 	handle := file.handle
 	file.handle = nil
 	_, err := call(func() C.int32_t { return C.turnlock_file_close(handle) })

@@ -97,7 +97,7 @@ func (hold *Hold) Upgrade(ctx context.Context) error {
 		return err
 	}
 	return hold.upgrade(C.TURNLOCK_WAIT_FOREVER, func(upgrade func() C.int32_t) error {
-		_, err := wait(ctx, hold.of.closing, hold.hold, upgrade)
+		_, err := hold.of.wait(ctx, hold.hold, upgrade)
 		return err
 	})
 }
@@ -127,6 +127,26 @@ func (hold *Hold) upgrade(limit C.uint32_t, by func(upgrade func() C.int32_t) er
 		hold.acquired = acquiredOf(&native)
 	}
 	return err
+}
+
+func (hold *Hold) waitAt(ctx context.Context, condition *Condition) (Acquired, bool, error) {
+	hold.lock.Lock()
+	defer hold.lock.Unlock()
+	if hold.hold == nil {
+		return Acquired{}, false, released()
+	}
+	if err := hold.of.enter(); err != nil {
+		return Acquired{}, true, err
+	}
+	defer hold.of.inside.Done()
+	acquired, isHeld, err := condition.waitBy(ctx, hold.hold)
+	if !isHeld {
+		hold.of.forget(hold.hold)
+		hold.hold = nil
+	} else if acquired.FencingToken != 0 {
+		hold.acquired = acquired
+	}
+	return acquired, isHeld, err
 }
 
 // Downgrade makes the hold less than it is: exclusive to upgradable or shared, upgradable to shared. No other holder

@@ -57,27 +57,35 @@ type LockOptions struct {
 	Label string
 }
 
-// base is an open lock of any kind. What it holds belongs to holds of the library, which any goroutine may release: one for each
-// acquisition; or one for the object, where it is held by one at a time.
+// base is an open lock of any kind. What it holds belongs to holds of the library, which any goroutine may release: one for
+// each acquisition; or one for the object, where it is held by one at a time.
 type base struct {
 	file  *File
 	label string
+	// kind is what errors call it; "": a lock.
+	kind string
 	// slot is which slot the object's hold takes; nil: a free one.
 	slot *uint32
 	// handle is nil while nothing is open.
 	handle      *C.turnlock_lock
 	closeHandle func() C.int32_t
-	// own is the object's hold; nil where each acquisition has one.
-	own *C.turnlock_hold
+	// isSingle: one holds it at a time, by the object's hold; else each acquisition has a hold.
+	isSingle bool
 	// turnstile is full while a goroutine tries or waits in the library, and while own holds the lock. So a crowd of
 	// goroutines takes one slot more than those that are inside. It is nil where each of them waits in the library.
 	turnstile chan struct{}
 
 	// Over what follows. closing is closed before the handles are: no call goes in after it, and the calls inside go out.
-	mutex   sync.Mutex
-	held    int
-	closing chan struct{}
-	inside  sync.WaitGroup
+	mutex sync.Mutex
+	// own is the object's hold; nil where each acquisition has one.
+	own *C.turnlock_hold
+	// holder is the hold that has a lock which is single: own, or one that waited at a condition and has it again. acquired
+	// is what came with it.
+	holder   *C.turnlock_hold
+	acquired Acquired
+	held     int
+	closing  chan struct{}
+	inside   sync.WaitGroup
 }
 
 // open takes over a lock that was opened in the file.
@@ -99,10 +107,17 @@ func (l *base) enter() error {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	if l.handle == nil || isClosed(l.closing) {
-		return closed("lock")
+		return l.closed()
 	}
 	l.inside.Add(1)
 	return nil
+}
+
+func (l *base) closed() error {
+	if l.kind == "" {
+		return closed("lock")
+	}
+	return closed(l.kind)
 }
 
 // with calls the library while the handles are open.
@@ -159,7 +174,7 @@ func (l *base) take(ctx context.Context, wanted wanted, waits bool) (hold *C.tur
 		return nil, acquired, err
 	}
 	defer func() {
-		if err != nil || l.own == nil {
+		if err != nil || !l.isSingle {
 			l.leaveTurnstile()
 		}
 	}()
@@ -171,7 +186,7 @@ func (l *base) take(ctx context.Context, wanted wanted, waits bool) (hold *C.tur
 	// Most locks are free, and need no thread to watch over the wait.
 	status, err := call(func() C.int32_t { return l.acquire(hold, wanted, C.TURNLOCK_WAIT_NEVER, &native) })
 	if status == ErrWouldBlock && waits {
-		_, err = wait(ctx, l.closing, hold, func() C.int32_t {
+		_, err = l.wait(ctx, hold, func() C.int32_t {
 			return l.acquire(hold, wanted, C.TURNLOCK_WAIT_FOREVER, &native)
 		})
 	}
@@ -182,7 +197,11 @@ func (l *base) take(ctx context.Context, wanted wanted, waits bool) (hold *C.tur
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	l.held++
-	return hold, acquiredOf(&native), nil
+	acquired = acquiredOf(&native)
+	if l.isSingle {
+		l.holder, l.acquired = hold, acquired
+	}
+	return hold, acquired, nil
 }
 
 func (l *base) throughTurnstile(ctx context.Context, waits bool) error {
@@ -203,7 +222,7 @@ func (l *base) throughTurnstile(ctx context.Context, waits bool) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-l.closing:
-		return closed("lock")
+		return l.closed()
 	}
 }
 
@@ -214,30 +233,40 @@ func (l *base) leaveTurnstile() {
 }
 
 // hold is the object's, or one of the acquisition's own.
-func (l *base) hold() (hold *C.turnlock_hold, err error) {
-	if l.own != nil {
+func (l *base) hold() (*C.turnlock_hold, error) {
+	if l.isSingle {
+		l.mutex.Lock()
+		defer l.mutex.Unlock()
 		return l.own, nil
 	}
+	return l.newHold()
+}
+
+func (l *base) newHold() (hold *C.turnlock_hold, err error) {
 	err = l.file.kept(func(file *C.turnlock_file) C.int32_t { return openHold(file, l.label, l.slot, &hold) })
 	return hold, err
 }
 
-// drop closes a hold that holds nothing, if it is an acquisition's own.
-func (l *base) drop(hold *C.turnlock_hold) {
-	if l.own == nil {
+// drop closes a hold that holds nothing, if it is not the object's. Whether it is.
+func (l *base) drop(hold *C.turnlock_hold) bool {
+	l.mutex.Lock()
+	isOwn := hold == l.own
+	l.mutex.Unlock()
+	if !isOwn {
 		C.turnlock_hold_close(hold)
 	}
+	return isOwn
 }
 
 // wait waits in the library, on this goroutine's thread; another goroutine cancels it.
-func wait(ctx context.Context, closing chan struct{}, hold *C.turnlock_hold, lock func() C.int32_t) (Status, error) {
+func (l *base) wait(ctx context.Context, hold *C.turnlock_hold, lock func() C.int32_t) (Status, error) {
 	over := make(chan struct{})
 	watched := make(chan struct{})
 	go func() {
 		defer close(watched)
 		select {
 		case <-ctx.Done():
-		case <-closing:
+		case <-l.closing:
 		case <-over:
 			return
 		}
@@ -250,7 +279,7 @@ func wait(ctx context.Context, closing chan struct{}, hold *C.turnlock_hold, loc
 	C.turnlock_hold_clear_cancel(hold)
 	if status == ErrCancelled {
 		if err = ctx.Err(); err == nil {
-			err = closed("lock")
+			err = l.closed()
 		}
 	}
 	return status, err
@@ -262,14 +291,22 @@ func (l *base) give(hold *C.turnlock_hold, release func() C.int32_t) (bool, erro
 	if !hasUnlocked(err) {
 		return false, err
 	}
-	l.drop(hold)
+	l.forget(hold)
+	return true, err
+}
+
+// forget is what follows when a hold has the lock no more.
+func (l *base) forget(hold *C.turnlock_hold) {
+	isOwn := l.drop(hold)
 	l.mutex.Lock()
 	l.held--
+	if l.holder == hold {
+		l.holder = nil
+	}
 	l.mutex.Unlock()
-	if l.own != nil {
+	if isOwn {
 		l.leaveTurnstile()
 	}
-	return true, err
 }
 
 // hasUnlocked is whether an unlock that gave this error has unlocked: one that reports what happened to the file has.
@@ -299,18 +336,31 @@ func (l *base) resetFor(limit time.Duration) (Status, error) {
 // Close closes the lock and its holds. Goroutines that wait get ErrClosed. While it is held it fails with ErrStillHeld, and
 // nothing is done; to close it again does nothing.
 func (l *base) Close() error {
+	isClosing, err := l.beginClose()
+	if !isClosing {
+		return err
+	}
+	return l.finishClose()
+}
+
+func (l *base) beginClose() (bool, error) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	if l.handle == nil || isClosed(l.closing) {
-		return nil
+		return false, nil
 	}
 	if l.held > 0 {
-		return &Error{ErrStillHeld, "the lock is held: unlock it before it is closed"}
+		return false, &Error{ErrStillHeld, "the lock is held: unlock it before it is closed"}
 	}
 	close(l.closing)
-	l.mutex.Unlock()
+	return true, nil
+}
+
+// finishClose waits for the calls inside, and closes the handles.
+func (l *base) finishClose() error {
 	l.inside.Wait()
 	l.mutex.Lock()
+	defer l.mutex.Unlock()
 	// A wait that got the lock in spite of the cancel: its goroutine has it, and may still unlock it.
 	if l.held > 0 {
 		l.closing = make(chan struct{})

@@ -146,24 +146,52 @@ func (mutex *RecursiveMutex) Do(ctx context.Context, owner *Owner, section func(
 }
 
 // Locker is the lock as a sync.Locker, as owner. Its Lock and Unlock panic with an *Error where Acquire and Release fail.
-func (mutex *RecursiveMutex) Locker(owner *Owner) sync.Locker { return ownedLocker{mutex, owner} }
+// A Condition waits with it.
+func (mutex *RecursiveMutex) Locker(owner *Owner) OwnedLocker { return OwnedLocker{mutex, owner} }
 
-type ownedLocker struct {
+// OwnedLocker is a RecursiveMutex as one owner locks and unlocks it: a sync.Locker.
+type OwnedLocker struct {
 	mutex *RecursiveMutex
 	owner *Owner
 }
 
-func (locker ownedLocker) Lock() {
+// Lock is RecursiveMutex.Acquire, and panics with an *Error where that fails.
+func (locker OwnedLocker) Lock() {
 	if _, err := locker.mutex.Acquire(context.Background(), locker.owner); err != nil {
 		panic(err)
 	}
 }
 
-func (locker ownedLocker) Unlock() {
+// Unlock is RecursiveMutex.Release, and panics with an *Error where that fails.
+func (locker OwnedLocker) Unlock() {
 	// What happened to the file is what the next Lock fails with.
 	if err := locker.mutex.Release(locker.owner); !hasUnlocked(err) {
 		panic(err)
 	}
+}
+
+// waitAt unlocks it whole, and locks it as often again.
+func (locker OwnedLocker) waitAt(ctx context.Context, condition *Condition) (Acquired, bool, error) {
+	mutex, owner := locker.mutex, locker.owner
+	var depth int
+	var isAbandoned bool
+	err := mutex.held(owner, func() error {
+		depth, isAbandoned = mutex.depth, mutex.isAbandoned
+		mutex.owner, mutex.depth = nil, 0
+		mutex.waiting[owner] = true
+		return nil
+	})
+	if err != nil {
+		return Acquired{}, false, err
+	}
+	acquired, isHeld, err := mutex.mutex.waitAt(ctx, condition)
+	mutex.state.Lock()
+	defer mutex.state.Unlock()
+	delete(mutex.waiting, owner)
+	if isHeld {
+		mutex.owner, mutex.depth, mutex.isAbandoned = owner, depth, isAbandoned
+	}
+	return acquired, isHeld, err
 }
 
 // Depth is how often owner has the lock; 0: it has not.

@@ -131,6 +131,26 @@ func (mutex *RWMutex) Unlock() {
 	hold.mustRelease()
 }
 
+func (mutex *RWMutex) waitAt(ctx context.Context, condition *Condition) (Acquired, bool, error) {
+	if err := mutex.enter(); err != nil {
+		return Acquired{}, false, err
+	}
+	defer mutex.inside.Done()
+	mutex.base.mutex.Lock()
+	writer := mutex.writer
+	mutex.writer = nil
+	mutex.base.mutex.Unlock()
+	if writer == nil {
+		return Acquired{}, false, &Error{ErrNotOwner,
+			"the lock is not held by Lock: lock it first, or wait with the Hold of Acquire"}
+	}
+	acquired, isHeld, err := writer.waitAt(ctx, condition)
+	if isHeld {
+		mutex.setWriter(writer)
+	}
+	return acquired, isHeld, err
+}
+
 // RLock takes the lock to read, beside others that do. It panics with an *Error where Acquire fails.
 func (mutex *RWMutex) RLock() { mutex.addReader(mutex.mustAcquire(Shared)) }
 

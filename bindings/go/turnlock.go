@@ -18,9 +18,11 @@
 //	}
 //
 // A goroutine moves between threads, so a lock belongs to no thread here, but to a hold of the library, with a slot in the file:
-// a Mutex or a TurnRing that is open has one, and so has each acquisition of the other kinds. Goroutines that wait for the same
-// object are queued as one, in Go's own order, and any goroutine may unlock what another one locked, as with a sync.Mutex. Open
-// the lock again for a goroutine that is to be queued by itself.
+// a Mutex or a TurnRing that is open has one, and so has each acquisition of the other kinds, and each wait at a Condition.
+// Goroutines that wait for the same object are queued as one, in Go's own order, and any goroutine may unlock what another one
+// locked, as with a sync.Mutex. Open the lock again for a goroutine that is to be queued by itself.
+//
+// A Condition, an Event, a Barrier or a Once is what goroutines of several processes wait for beside locks.
 //
 // A holder that died is not an error, since the lock is held then: Acquired says it.
 //
