@@ -39,6 +39,7 @@ const STATUS = {
   PERMITS: -34,
   TOO_MANY_RELEASED: -35,
   EMPTY_RANGE: -36,
+  BROKEN_BARRIER: -37,
 };
 const NAMES = new Map(Object.entries(STATUS).map(([name, status]) => [status, name]));
 

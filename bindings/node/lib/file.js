@@ -3,7 +3,11 @@
 
 const { FLAGS, check, filled, native, opened, structs } = require('./native');
 const { STATUS, TurnlockError, boolean, name, object, optional, text, uint32, wrongType } = require('./errors');
+const { Barrier } = require('./barrier');
+const { Condition } = require('./condition');
+const { Event } = require('./event');
 const { Mutex, TurnRing } = require('./exclusive');
+const { Once } = require('./once');
 const { OpenFile } = require('./openfile');
 const { KeyedLock, RangeLock } = require('./parts');
 const { RecursiveMutex } = require('./recursive');
@@ -57,6 +61,22 @@ class LockFile {
 
   keyedLock(lockName, given) {
     return new KeyedLock(this.#open(), lockName, given);
+  }
+
+  condition(conditionName, given) {
+    return new Condition(this.#open(), conditionName, given);
+  }
+
+  event(eventName, given) {
+    return new Event(this.#open(), eventName, given);
+  }
+
+  barrier(barrierName, parties, given) {
+    return new Barrier(this.#open(), barrierName, parties, given);
+  }
+
+  once(onceName, given) {
+    return new Once(this.#open(), onceName, given);
   }
 
   removeLock(lockName) {

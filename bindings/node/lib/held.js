@@ -1,7 +1,7 @@
 'use strict';
 // A lock that is held.
 
-const { CONTENDED, MODES, OWNER_DEAD, check, native } = require('./native');
+const { CONTENDED, MODES, OWNER_DEAD, acquiredRoom, check, lastErrorMessage, native } = require('./native');
 const { STATUS, TurnlockError } = require('./errors');
 
 const MODE_NAMES = Object.keys(MODES);
@@ -13,6 +13,8 @@ class Hold {
   #hold;
   #acquired;
   #ownerDied;
+  // The wait at a condition, while it waits at one; else null.
+  #away = null;
 
   constructor(by, hold, status, acquired) {
     this.#by = by;
@@ -53,8 +55,9 @@ class Hold {
 
   // Its handle.
   get hold() {
-    if (this.#hold === null) throw new TurnlockError(STATUS.NOT_OWNER, 'it was released before');
-    return this.#hold;
+    if (this.#hold !== null) return this.#hold;
+    const story = this.#away === null ? 'it was released before' : 'it waits at a condition, and is not held meanwhile';
+    throw new TurnlockError(STATUS.NOT_OWNER, story);
   }
 
   // The status of a function of the library that is called with it.
@@ -66,6 +69,65 @@ class Hold {
   took(status, acquired) {
     this.#acquired = acquired;
     this.#ownerDied = status === OWNER_DEAD;
+  }
+
+  // Waits at a condition, by `wait`, which gives the status, the story of a failure, and the bytes of what is acquired. It is not held
+  // meanwhile: others may take the lock by the same object. It is held again afterwards, unless the lock could not be taken again.
+  async away(wait) {
+    const hold = this.#setAside();
+    this.#away = wait(hold);
+    this.#by.freed();
+    const answer = await this.#away;
+    this.#comeBack(hold, answer.acquired);
+    return answer;
+  }
+
+  // The same, by a call that blocks this thread and is given the place for these bytes.
+  awaySync(wait) {
+    if (this.#by.lock.isAwaited) {
+      const story = 'promises of this process wait for the lock: blocking this thread might never end';
+      throw new TurnlockError(STATUS.DEADLOCK, story);
+    }
+    const acquired = acquiredRoom();
+    const hold = this.#setAside();
+    const status = wait(hold, acquired);
+    const story = status < 0 ? lastErrorMessage() : '';
+    this.#comeBack(hold, acquired);
+    return { status, story, acquired };
+  }
+
+  // When it does not wait at a condition any more.
+  async isBack() {
+    await this.#away;
+  }
+
+  // For the kinds: it was taken again after a wait at a condition.
+  retaken() {}
+
+  #setAside() {
+    const { hold } = this;
+    const { handles } = this.#by;
+    this.#hold = null;
+    handles.held.delete(this);
+    handles.away.add(this);
+    return hold;
+  }
+
+  #comeBack(hold, acquired) {
+    const { handles } = this.#by;
+    this.#away = null;
+    handles.away.delete(this);
+    if (native.hold_fencing_token(hold, Buffer.alloc(8)) === STATUS.NOT_OWNER) {
+      handles.closeHold(hold);
+      this.#by.freed();
+      return;
+    }
+    this.#hold = hold;
+    handles.held.add(this);
+    // Else it was not unlocked.
+    if (acquired.readBigUInt64LE(8) === 0n) return;
+    this.took(acquired.readUInt32LE(28) === 0 ? 0 : OWNER_DEAD, acquired);
+    this.retaken();
   }
 
   // Ends it, by that function.
@@ -131,6 +193,10 @@ class TellingHold extends Hold {
     else this.unlock();
   }
 
+  retaken() {
+    this.#isMarked = false;
+  }
+
   giveBack() {
     // The notice of an earlier death is still to be given.
     this.leave({ failed: this.#isToBeMarked });
@@ -166,9 +232,11 @@ async function inside(held, section) {
   try {
     result = await section(held);
   } catch (error) {
+    await held.isBack();
     if (held.isHeld) held.leave({ failed: true });
     throw error;
   }
+  await held.isBack();
   if (held.isHeld) held.leave({ failed: false });
   return result;
 }

@@ -20,9 +20,11 @@ import {
   TellingLock,
   WaitOptions,
 } from './common';
+import { Barrier, Condition, Event, Once } from './coordination';
 import { RecursiveMutex } from './recursive';
 
 export type { DeadOwner, DeathPolicy, LockOptions, Mode, ParticipantInfo, SyncWaitOptions, WaitOptions } from './common';
+export { Barrier, Condition, Event, Once } from './coordination';
 export { Owner, RecursiveHeld, RecursiveMutex } from './recursive';
 
 /** How to open, or create, a lock file. What is left out has the library's default. */
@@ -63,6 +65,12 @@ export interface SemaphoreOptions extends OpenOptions, PatienceOptions {
   permits?: number;
 }
 
+export interface OnceOptions {
+  mustExist?: boolean;
+  /** What is done stays done when the machine boots, if it is created now. */
+  acrossBoots?: boolean;
+}
+
 /** A lock file that is open. Locks that were opened from it stay open without it. */
 export class LockFile {
   /** Opens the file, or creates it. */
@@ -83,6 +91,17 @@ export class LockFile {
   rangeLock(name: string, options?: LockOptions): RangeLock;
   /** Opens the keyed lock of this name, or creates it. */
   keyedLock(name: string, options?: LockOptions): KeyedLock;
+  /** Opens the condition of this name, or creates it. It has another name than its lock. */
+  condition(name: string, options?: { mustExist?: boolean }): Condition;
+  /** Opens the event of this name, or creates it: then it is not set. */
+  event(name: string, options?: { mustExist?: boolean }): Event;
+  /**
+   * Opens the barrier of this name, or creates it, with so many parties: ERR_TURNLOCK_KIND if it has another number. Without a number
+   * it must exist.
+   */
+  barrier(name: string, parties?: number, options?: { mustExist?: boolean }): Barrier;
+  /** Opens the once of this name, or creates it. */
+  once(name: string, options?: OnceOptions): Once;
   /** Removes a lock that no process uses, of whatever kind. */
   removeLock(name: string): void;
   /** The path by which the file was opened last, its folder resolved. */

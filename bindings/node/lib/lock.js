@@ -21,6 +21,8 @@ const garbage = new FinalizationRegistry((handles) => handles.close());
 class Handles {
   // What is held of it.
   held = new Set();
+  // What waits at a condition, and will be held again.
+  away = new Set();
   // Of a lock of one, which keeps its place in a ring by it, and a mutex biased to it; and where a label is asked for, since those
   // that the library keeps have none: the hold that stays open.
   #kept = null;
@@ -51,7 +53,7 @@ class Handles {
   }
 
   close() {
-    if (this.held.size > 0) return;
+    if (this.held.size + this.away.size > 0) return;
     if (this.#kept !== null) native.hold_close(this.#kept);
     native[`${this.kind}_close`](this.lock);
     this.file.drop();
@@ -87,7 +89,9 @@ class Lock {
 
   close() {
     if (this.#isClosed) return;
-    if (this.#handles.held.size > 0) throw new TurnlockError(STATUS.STILL_HELD, 'the lock is held: unlock it before it is closed');
+    if (this.#handles.held.size + this.#handles.away.size > 0) {
+      throw new TurnlockError(STATUS.STILL_HELD, 'the lock is held, or waited with at a condition: unlock it before it is closed');
+    }
     this.#isClosed = true;
     for (const line of this.#lines) line.endAll(closed());
     this.#closeIfLeft();
@@ -124,7 +128,7 @@ class Lock {
   takeBlocking(request, given) {
     const { nanoseconds } = waitOptions(given, { blocks: true });
     this.checkOpen();
-    if (this.#handles.held.size > 0 || [...this.#lines].some((line) => !line.isEmpty)) {
+    if (this.#handles.held.size > 0 || this.isAwaited) {
       const held = this.takeNow(request);
       if (held) return held;
       const story = 'this object has the lock, or waits for it: blocking this thread might never end';
@@ -159,6 +163,11 @@ class Lock {
     this.checkOpen();
     const { kept, lock } = this.#handles;
     return kept === null ? 0 : native[name](kept, lock);
+  }
+
+  // Whether a promise waits for it by this object.
+  get isAwaited() {
+    return this.#handles.away.size > 0 || [...this.#lines].some((line) => !line.isEmpty);
   }
 
   get #onlyLine() {

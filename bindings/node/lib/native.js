@@ -7,9 +7,22 @@ const { TurnlockError, STATUS } = require('./errors');
 const ABI_VERSION = 4;
 const OWNER_DEAD = 1;
 const CONTENDED = 2;
+const DONE = 3;
 const MODES = { exclusive: 0, shared: 1, upgradable: 2, upgrading: 3 };
-const WAITS = { FOREVER: 0, NEVER: 1, AT_MOST: 2 };
-const FLAGS = { FILE_MUST_EXIST: 1, FILE_GROUP: 2, FILE_FULL_FENCES: 4, MUTEX_RECURSIVE: 8, RING_MEMBER: 2, HOLD_AT_SLOT: 8 };
+const WAITS = { FOREVER: 0, NEVER: 1, AT_MOST: 2, UNTIL: 3 };
+const FLAGS = {
+  FILE_MUST_EXIST: 1,
+  FILE_GROUP: 2,
+  FILE_FULL_FENCES: 4,
+  MUTEX_RECURSIVE: 8,
+  RING_MEMBER: 2,
+  HOLD_AT_SLOT: 8,
+  CONDITION_MUST_EXIST: 1,
+  EVENT_MUST_EXIST: 1,
+  BARRIER_MUST_EXIST: 1,
+  ONCE_MUST_EXIST: 1,
+  ONCE_ACROSS_BOOTS: 2,
+};
 // Of every kind that has them, they have the same numbers.
 const LOCK_FLAGS = { MUST_EXIST: 1, STRICT: 2, RELEASE_ON_DEATH: 4, INFORM_ON_DEATH: 16, RELEASE_BY_DEFAULT: 32 };
 const KINDS = ['mutex', 'ring', 'rwlock', 'semaphore', 'rangelock', 'keyedlock'];
@@ -154,6 +167,9 @@ const functions = {
   hold_leave_ring: [handle, handle],
   hold_cancel: [handle],
   hold_clear_cancel: [handle],
+  hold_fencing_token: [handle, buffer],
+  hold_of_thread: [handle, buffer],
+  hold_wait: [handle, handle, 'uint32_t', 'uint64_t', buffer],
   lock_death_policy: [handle, buffer],
   lock_patience: [handle, buffer],
   lock_holders: [handle, 'size_t', buffer, buffer],
@@ -162,6 +178,29 @@ const functions = {
   lock_try_reset: [handle],
   semaphore_permits: [handle, buffer],
   semaphore_resize: [handle, 'uint32_t'],
+  condition_open: [handle, string, 'uint32_t', handleOut],
+  condition_close: [handle],
+  condition_notify_one: [handle, buffer],
+  condition_notify_all: [handle, buffer],
+  event_open: [handle, string, 'uint32_t', handleOut],
+  event_close: [handle],
+  event_set: [handle],
+  event_clear: [handle],
+  event_is_set: [handle, buffer],
+  event_wait: [handle, 'uint32_t', 'uint64_t'],
+  barrier_open: [handle, string, 'uint32_t', 'uint32_t', handleOut],
+  barrier_close: [handle],
+  barrier_wait: [handle, 'uint32_t', 'uint64_t', buffer],
+  barrier_abort: [handle],
+  barrier_reset: [handle],
+  barrier_query: [handle, buffer, buffer],
+  once_open: [handle, string, 'uint32_t', handleOut],
+  once_close: [handle],
+  once_begin: [handle, 'uint32_t', 'uint64_t'],
+  once_complete: [handle],
+  once_give_up: [handle],
+  once_is_done: [handle, buffer],
+  once_reset: [handle],
 };
 for (const kind of KINDS) {
   functions[`${kind}_open`] = [handle, string, koffi.pointer(lockOptions[kind]), handleOut];
@@ -228,6 +267,7 @@ function openHold(file, label, slot) {
 module.exports = {
   ABI_VERSION,
   CONTENDED,
+  DONE,
   FLAGS,
   KINDS,
   LOCK_FLAGS,

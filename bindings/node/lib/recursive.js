@@ -20,19 +20,58 @@ class Owner {
 
 // One time that it is taken.
 class RecursiveHeld {
+  #lock;
   #by;
+  #acquired;
+  // The wait at a condition, while it waits at one; else null.
+  #away = null;
 
-  constructor(lock, by, { fencingToken, deadOwner }) {
+  constructor(lock, by, acquired) {
+    this.#lock = lock;
     this.#by = by;
-    this.lock = lock;
-    this.fencingToken = fencingToken;
-    this.ownerDied = deadOwner !== null;
-    this.deadOwner = deadOwner;
-    Object.freeze(this);
+    this.#acquired = acquired;
+  }
+
+  get lock() {
+    return this.#lock;
+  }
+
+  get fencingToken() {
+    return this.#acquired.fencingToken;
+  }
+
+  get deadOwner() {
+    return this.#acquired.deadOwner;
+  }
+
+  get ownerDied() {
+    return this.deadOwner !== null;
   }
 
   get isHeld() {
     return this.#by.has(this);
+  }
+
+  // As of a Held.
+  async away(wait) {
+    this.#away = this.#by.away(this, (first) => first.away(wait));
+    try {
+      return await this.#away;
+    } finally {
+      this.#away = null;
+    }
+  }
+
+  awaySync(wait) {
+    return this.#by.awaySync(this, (first) => first.awaySync(wait));
+  }
+
+  async isBack() {
+    await this.#away;
+  }
+
+  retaken(acquired) {
+    this.#acquired = acquired;
   }
 
   unlock() {
@@ -73,6 +112,8 @@ class RecursiveMutex {
     has: (held) => this.#held.has(held),
     first: (held) => this.#firstOf(held),
     leave: (held, abandons) => this.#leave(held, abandons),
+    away: (held, wait) => this.#away(held, wait),
+    awaySync: (held, wait) => this.#awaySync(held, wait),
   };
 
   constructor(file, lockName, given) {
@@ -177,6 +218,47 @@ class RecursiveMutex {
     const held = new RecursiveHeld(this, this.#by, acquired);
     this.#held.add(held);
     return held;
+  }
+
+  // Lets other owners have it while its owner waits at a condition, however often that one has it.
+  async #away(held, wait) {
+    const aside = this.#setAside(held);
+    this.#waiting.add(aside.owner);
+    try {
+      return await wait(aside.first);
+    } finally {
+      this.#waiting.delete(aside.owner);
+      this.#comeBack(held, aside);
+    }
+  }
+
+  #awaySync(held, wait) {
+    const aside = this.#setAside(held);
+    try {
+      return wait(aside.first);
+    } finally {
+      this.#comeBack(held, aside);
+    }
+  }
+
+  #setAside(held) {
+    const aside = { first: this.#firstOf(held), owner: this.#owner, all: this.#held, isAbandoned: this.#isAbandoned };
+    this.#owner = this.#first = null;
+    this.#held = new Set();
+    return aside;
+  }
+
+  // It is the owner's again, unless the lock could not be taken again. What is told of a death is told to the one that waited.
+  #comeBack(held, { first, owner, all, isAbandoned }) {
+    if (!first.isHeld) return;
+    this.#owner = owner;
+    this.#first = first;
+    this.#held = all;
+    this.#isAbandoned = isAbandoned;
+    const { fencingToken, deadOwner } = first;
+    // It was not unlocked.
+    if (fencingToken === held.fencingToken) return;
+    for (const one of all) one.retaken({ fencingToken, deadOwner: one === held ? deadOwner : null });
   }
 
   #firstOf(held) {

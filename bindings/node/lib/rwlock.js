@@ -48,9 +48,9 @@ class RwHeld extends TellingHold {
     this.become(mode);
   }
 
-  call(name, ...others) {
+  get hold() {
     if (this.#isUpgrading) throw new TurnlockError(STATUS.NOT_OWNER, 'it waits for its upgrade');
-    return super.call(name, ...others);
+    return super.hold;
   }
 
   #upgraded(status, acquired) {

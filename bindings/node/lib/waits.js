@@ -5,7 +5,7 @@
 const path = require('node:path');
 const { Worker } = require('node:worker_threads');
 const { STATUS, TurnlockError } = require('./errors');
-const { native } = require('./native');
+const { acquiredRoom, native } = require('./native');
 
 const MOST_IDLE = 4;
 const LONGEST_TIMER = 2 ** 31 - 1;
@@ -18,37 +18,67 @@ process.on('exit', () => {
   for (const hold of waiting) native.hold_cancel(hold);
 });
 
+// A thread that calls one function of the library at a time, and keeps the program alive meanwhile.
+class Thread {
+  #worker = null;
+  // It could not be started, or has failed: it is of no use any more.
+  #isBroken = false;
+
+  get isBroken() {
+    return this.#isBroken;
+  }
+
+  // Calls a function of the library with these arguments and, behind them, what is to be filled in, if it is not null. Gives its
+  // status, the story of a failure, and what it has filled in.
+  async call(name, given, filled) {
+    try {
+      return await this.#answer({ name, given, filled });
+    } catch (error) {
+      this.#isBroken = true;
+      return { status: STATUS.SYSTEM, story: error.message, filled };
+    }
+  }
+
+  end() {
+    this.#worker?.terminate();
+  }
+
+  #answer(message) {
+    return new Promise((resolve, reject) => {
+      const worker = (this.#worker ??= new Worker(path.join(__dirname, 'worker.js'), { execArgv: [] }));
+      const answered = ({ status, story, filled }) => {
+        worker.off('error', reject);
+        worker.unref();
+        resolve({ status, story, filled: filled && Buffer.from(filled) });
+      };
+      worker.once('message', answered);
+      worker.once('error', reject);
+      worker.ref();
+      worker.postMessage(message);
+    });
+  }
+}
+
 // Calls a function of the library, which waits, with a hold and what else it takes but for the bytes of what is acquired. Gives
-// these, its status, and the story of a failure. Keeps the program alive meanwhile.
-async function wait(call, hold, ...others) {
+// these, its status, and the story of a failure.
+async function wait(name, hold, ...others) {
+  const thread = idle.pop() ?? new Thread();
+  const { status, story, filled } = await waitOn(thread, hold, name, [hold, ...others], acquiredRoom());
+  if (idle.length < MOST_IDLE && !thread.isBroken) idle.push(thread);
+  else thread.end();
+  return { status, story, acquired: filled };
+}
+
+// The same on this thread, by a call that waits and is ended by a cancel of this hold. Gives what Thread.call does.
+async function waitOn(thread, hold, name, given, filled) {
   waiting.add(hold);
   try {
-    return await onWorker({ call, hold, others });
-  } catch (error) {
-    // The thread could not be started.
-    return { status: STATUS.SYSTEM, story: error.message };
+    return await thread.call(name, given, filled);
   } finally {
     waiting.delete(hold);
     // A cancel that came too late for this wait is not for the next one.
     native.hold_clear_cancel(hold);
   }
-}
-
-function onWorker(message) {
-  return new Promise((resolve, reject) => {
-    const worker = idle.pop() ?? new Worker(path.join(__dirname, 'worker.js'), { execArgv: [] });
-    const answered = ({ status, story, acquired }) => {
-      worker.off('error', reject);
-      worker.unref();
-      if (idle.length < MOST_IDLE) idle.push(worker);
-      else worker.terminate();
-      resolve({ status, story, acquired: Buffer.from(acquired) });
-    };
-    worker.once('message', answered);
-    worker.once('error', reject);
-    worker.ref();
-    worker.postMessage(message);
-  });
 }
 
 // What ends a wait before the lock comes: a signal or a time limit. Calls `end` with the reason, at most once for each of them.
@@ -100,4 +130,4 @@ function oneOf([holder, ...others]) {
   return `${who} ${has}${others.length > 0 ? `, and ${others.length} more have it too` : ''}`;
 }
 
-module.exports = { Ending, oneOf, timedOut, wait };
+module.exports = { Ending, Thread, oneOf, timedOut, wait, waitOn };

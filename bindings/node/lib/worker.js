@@ -1,11 +1,11 @@
 'use strict';
-// A thread that waits for one lock at a time, told by waits.js.
+// A thread that calls the library, told by waits.js.
 
 const { parentPort } = require('node:worker_threads');
-const { acquiredRoom, lastErrorMessage, native } = require('./native');
+const { lastErrorMessage, native } = require('./native');
 
-parentPort.on('message', ({ call, hold, others }) => {
-  const acquired = acquiredRoom();
-  const status = native[call](hold, ...others, acquired);
-  parentPort.postMessage({ status, story: status < 0 ? lastErrorMessage() : '', acquired });
+parentPort.on('message', ({ name, given, filled }) => {
+  const places = filled === null ? [] : [Buffer.from(filled)];
+  const status = native[name](...given, ...places);
+  parentPort.postMessage({ status, story: status < 0 ? lastErrorMessage() : '', filled: places[0] ?? null });
 });

@@ -3,7 +3,9 @@ const assert = require('node:assert/strict');
 const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
-const { spawnSync } = require('node:child_process');
+const { spawn, spawnSync } = require('node:child_process');
+const { once } = require('node:events');
+const readline = require('node:readline');
 const { LockFile } = require('turnlock');
 
 const KINDS = ['mutex', 'turnRing'];
@@ -45,10 +47,29 @@ function dieInside(file, kind) {
   assert.equal(child.signal, 'SIGKILL', child.stderr);
 }
 
+// Runs a script in another process, beside the test: {pid, says, tell, kill, exit}.
+function besides(t, script, ...args) {
+  const child = spawn(process.execPath, ['-e', script, ...args], { cwd: __dirname, stdio: ['pipe', 'pipe', 'inherit'] });
+  const exit = once(child, 'exit');
+  t.after(() => child.kill('SIGKILL'));
+  const lines = readline.createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+  return {
+    pid: child.pid,
+    // The next line that it says; undefined when it has ended.
+    says: async () => (await lines.next()).value,
+    tell: (line) => child.stdin.write(`${line}\n`),
+    kill: async () => {
+      child.kill('SIGKILL');
+      assert.equal((await exit)[1], 'SIGKILL');
+    },
+    exit,
+  };
+}
+
 const failure = (code) => ({ name: 'TurnlockError', code: `ERR_TURNLOCK_${code}` });
 
 async function until(condition) {
   while (!condition()) await new Promise((resolve) => setTimeout(resolve, 1));
 }
 
-module.exports = { KINDS, dieInside, failure, folder, inChild, newFile, until };
+module.exports = { KINDS, besides, dieInside, failure, folder, inChild, newFile, until };

@@ -1,5 +1,5 @@
 // What index.d.ts promises, as a strict program uses it; compiled only.
-import { Held, LockFile, LockOptions, Mutex, Owner, RecursiveHeld, RecursiveMutex, TurnRing, TurnlockError, libraryVersion } from 'turnlock';
+import { Barrier, Condition, DeadOwner, Event, Held, LockFile, LockOptions, Mutex, Once, Owner, RecursiveHeld, RecursiveMutex, TurnRing, TurnlockError, libraryVersion } from 'turnlock';
 
 async function program(signal: AbortSignal): Promise<string> {
   const file = new LockFile('app.lock', { participants: 500, label: 'types' });
@@ -31,6 +31,25 @@ async function program(signal: AbortSignal): Promise<string> {
   const again: number = await tree.withLock(owner, (held) => (held.unlock(), tree.depth(owner)), { signal, timeout: 5 });
   const once: RecursiveHeld | null = tree.tryLock(owner);
   once?.abandon();
+  const changed: Condition = file.condition('changed', { mustExist: true });
+  await accounts.withLock((held) => changed.wait(held, { signal, timeout: 5 }));
+  await tree.withLock(owner, (held) => changed.waitSync(held, { timeout: 5 }));
+  await file.rwLock('data').withLock('exclusive', (held) => changed.wait(held));
+  const notified: number = changed.notifyOne() + changed.notifyAll();
+  const ready: Event = file.event('ready');
+  if (!ready.isSet) await ready.wait({ timeout: notified });
+  const barrier: Barrier = file.barrier('start', 3);
+  const isLast: boolean = (await barrier.wait({ signal })) || barrier.waitSync({ timeout: barrier.parties });
+  if (barrier.isBroken && !isLast) barrier.reset();
+  const schema: Once = file.once('schema', { acrossBoots: true });
+  const ranHere: boolean = await schema.run(async (dead: DeadOwner | null) => dead?.pid, { signal });
+  if (ranHere) await schema.reset({ timeout: 5 });
+  // @ts-expect-error: a condition waits with what is held
+  changed.wait(accounts);
+  // @ts-expect-error: permits are not held exclusively
+  changed.wait(file.semaphore('jobs').acquireSync());
+  // @ts-expect-error: a blocking wait has no signal
+  ready.waitSync({ signal });
   // @ts-expect-error: an owner is no name
   tree.tryLock('ada');
   // @ts-expect-error: what looks like one is none
