@@ -3,13 +3,18 @@ package turnlock;
 /** What came with an acquisition. To close it unlocks. */
 public final class Acquisition implements AutoCloseable {
     private final TurnLock lock;
-    private final boolean ownerDied;
-    private final long fencingToken;
-    private final long deadOwnerFencingToken;
-    private final long deadOwnerPid;
+    private volatile boolean ownerDied;
+    private volatile long fencingToken;
+    private volatile long deadOwnerFencingToken;
+    private volatile long deadOwnerPid;
 
     Acquisition(TurnLock lock, OpenLock.Taken taken) {
         this.lock = lock;
+        becomes(taken);
+    }
+
+    /** The lock was taken again, after a wait at a condition. */
+    void becomes(OpenLock.Taken taken) {
         ownerDied = taken.ownerDied();
         fencingToken = taken.fencingToken();
         deadOwnerFencingToken = taken.deadOwnerFencingToken();

@@ -1,10 +1,14 @@
 package turnlock;
 
 import com.sun.jna.Pointer;
-import java.util.function.Function;
 
 /** A handle that is not closed while a thread is inside a call with it. */
 class Handle {
+    /** What is done with the handle. */
+    interface Use<Result, Failure extends Exception> {
+        Result with(Pointer pointer) throws Failure;
+    }
+
     private final Runnable close;
     private final Pointer pointer;
     private int inside;
@@ -16,7 +20,7 @@ class Handle {
     }
 
     /** Calls the library while the handle is open. */
-    final <Result> Result use(Function<Pointer, Result> use) {
+    final <Result, Failure extends Exception> Result use(Use<Result, Failure> use) throws Failure {
         synchronized (this) {
             if (isClosing) {
                 throw closed();
@@ -24,7 +28,7 @@ class Handle {
             inside++;
         }
         try {
-            return use.apply(pointer);
+            return use.with(pointer);
         } finally {
             leave();
         }

@@ -1,5 +1,6 @@
 package turnlock;
 
+import com.sun.jna.Memory;
 import com.sun.jna.Pointer;
 import turnlock.OpenLock.Taken;
 import java.util.function.ToIntFunction;
@@ -72,6 +73,22 @@ abstract class Held implements AutoCloseable {
     /** The hold has something else now. */
     final void becomes(int status, Pointer acquired) {
         taken = new Taken(hold(), Native.check(status), acquired);
+    }
+
+    /** Waits at a condition, with the lock unlocked. Returns what went wrong, or null: {@link #isHeld} says whether it is held then. */
+    final TurnlockException awaits(TurnCondition.Wait wait) {
+        Pointer hold = hold();
+        Memory acquired = Request.newAcquired();
+        try {
+            return wait.with(hold, acquired);
+        } finally {
+            if (!lock.use(open -> open.hasAgain(hold))) {
+                taken = null;
+            } else {
+                Taken again = Taken.again(hold, acquired);
+                taken = again == null ? taken : again;
+            }
+        }
     }
 
     final void end(ToIntFunction<Pointer> release) {

@@ -215,6 +215,46 @@ public final class LockFile implements AutoCloseable {
         return handle.use(file -> new KeyedLock(shared, name, options));
     }
 
+    /** Opens the condition of this name (1 to 63 bytes of UTF-8), or creates it. It has another name than its lock. */
+    public TurnCondition condition(String name) {
+        return condition(name, new TurnCondition.Options());
+    }
+
+    /** Opens the condition of this name (1 to 63 bytes of UTF-8), or creates it. It has another name than its lock. */
+    public TurnCondition condition(String name, TurnCondition.Options options) {
+        return handle.use(file -> new TurnCondition(shared, name, options));
+    }
+
+    /** Opens the event of this name (1 to 63 bytes of UTF-8), or creates it: then it is not set. */
+    public Event event(String name) {
+        return event(name, new Event.Options());
+    }
+
+    /** Opens the event of this name (1 to 63 bytes of UTF-8), or creates it: then it is not set. */
+    public Event event(String name, Event.Options options) {
+        return handle.use(file -> new Event(shared, name, options));
+    }
+
+    /** Opens the barrier of this name (1 to 63 bytes of UTF-8), or creates it, with so many parties. */
+    public Barrier barrier(String name, int parties) {
+        return barrier(name, new Barrier.Options().parties(parties));
+    }
+
+    /** Opens the barrier of this name (1 to 63 bytes of UTF-8), or creates it, if the options say with how many parties. */
+    public Barrier barrier(String name, Barrier.Options options) {
+        return handle.use(file -> new Barrier(shared, name, options));
+    }
+
+    /** Opens the once of this name (1 to 63 bytes of UTF-8), or creates it. */
+    public Once once(String name) {
+        return once(name, new Once.Options());
+    }
+
+    /** Opens the once of this name (1 to 63 bytes of UTF-8), or creates it. */
+    public Once once(String name, Once.Options options) {
+        return handle.use(file -> new Once(shared, name, options));
+    }
+
     /** Removes a lock that no process uses, of whatever kind. */
     public void removeLock(String name) {
         byte[] bytes = Texts.name(name);

@@ -14,6 +14,7 @@ final class Native {
     static final int ABI_VERSION = 4;
     static final int OWNER_DEAD = 1;
     static final int CONTENDED = 2;
+    static final int DONE = 3;
     static final int FILE_MUST_EXIST = 1;
     static final int FILE_GROUP = 2;
     static final int FILE_FULL_FENCES = 4;
@@ -32,6 +33,11 @@ final class Native {
     static final int SEMAPHORE_STRICT = 2;
     static final int RANGELOCK_MUST_EXIST = 1;
     static final int KEYEDLOCK_MUST_EXIST = 1;
+    static final int CONDITION_MUST_EXIST = 1;
+    static final int EVENT_MUST_EXIST = 1;
+    static final int BARRIER_MUST_EXIST = 1;
+    static final int ONCE_MUST_EXIST = 1;
+    static final int ONCE_ACROSS_BOOTS = 2;
     static final int MODE_EXCLUSIVE = 0;
     static final int MODE_SHARED = 1;
     static final int MODE_UPGRADABLE = 2;
@@ -87,6 +93,10 @@ final class Native {
 
     static native int turnlock_hold_clear_cancel(Pointer hold);
 
+    static native int turnlock_hold_fencing_token(Pointer hold, LongByReference token);
+
+    static native int turnlock_hold_wait(Pointer hold, Pointer condition, int wait, long nanoseconds, Pointer acquired);
+
     static native int turnlock_lock_death_policy(Pointer lock, IntByReference policy);
 
     static native int turnlock_lock_patience(Pointer lock, LongByReference patience);
@@ -126,6 +136,52 @@ final class Native {
     static native int turnlock_keyedlock_open(Pointer file, byte[] name, Pointer options, PointerByReference keyedlock);
 
     static native int turnlock_keyedlock_close(Pointer keyedlock);
+
+    static native int turnlock_condition_open(Pointer file, byte[] name, int flags, PointerByReference condition);
+
+    static native int turnlock_condition_close(Pointer condition);
+
+    static native int turnlock_condition_notify_one(Pointer condition, IntByReference notified);
+
+    static native int turnlock_condition_notify_all(Pointer condition, IntByReference notified);
+
+    static native int turnlock_event_open(Pointer file, byte[] name, int flags, PointerByReference event);
+
+    static native int turnlock_event_close(Pointer event);
+
+    static native int turnlock_event_set(Pointer event);
+
+    static native int turnlock_event_clear(Pointer event);
+
+    static native int turnlock_event_is_set(Pointer event, IntByReference set);
+
+    static native int turnlock_event_wait(Pointer event, int wait, long nanoseconds);
+
+    static native int turnlock_barrier_open(Pointer file, byte[] name, int parties, int flags, PointerByReference barrier);
+
+    static native int turnlock_barrier_close(Pointer barrier);
+
+    static native int turnlock_barrier_wait(Pointer barrier, int wait, long nanoseconds, IntByReference isLast);
+
+    static native int turnlock_barrier_abort(Pointer barrier);
+
+    static native int turnlock_barrier_reset(Pointer barrier);
+
+    static native int turnlock_barrier_query(Pointer barrier, IntByReference parties, IntByReference waiting);
+
+    static native int turnlock_once_open(Pointer file, byte[] name, int flags, PointerByReference once);
+
+    static native int turnlock_once_close(Pointer once);
+
+    static native int turnlock_once_begin(Pointer once, int wait, long nanoseconds);
+
+    static native int turnlock_once_complete(Pointer once);
+
+    static native int turnlock_once_give_up(Pointer once);
+
+    static native int turnlock_once_is_done(Pointer once, IntByReference done);
+
+    static native int turnlock_once_reset(Pointer once);
 
     static native Pointer turnlock_last_error_message();
 

@@ -33,6 +33,12 @@ final class OpenLock extends Handle {
             this.acquired = acquired;
         }
 
+        /** What came after a wait at a condition with this hold; null if the lock was not unlocked meanwhile. */
+        static Taken again(Pointer hold, Pointer acquired) {
+            int status = acquired.getInt(28) == 0 ? 0 : Native.OWNER_DEAD;
+            return acquired.getLong(8) == 0 ? null : new Taken(hold, status, acquired);
+        }
+
         boolean ownerDied() {
             return status == Native.OWNER_DEAD;
         }
@@ -57,6 +63,8 @@ final class OpenLock extends Handle {
     /** The holds that wait in the library now, and by which thread. */
     private final Map<Pointer, Thread> waiting = new HashMap<>();
     private int held;
+    /** The object's hold has something, waits for it, or waits at a condition. */
+    private boolean isOwnInUse;
 
     private OpenLock(Holds holds, Pointer lock, Pointer own, Runnable close) {
         super(lock, close);
@@ -153,7 +161,7 @@ final class OpenLock extends Handle {
     }
 
     private Taken take(Request request, long limit, boolean interruptibly) {
-        Pointer hold = own != null ? own : holds.open();
+        Pointer hold = openHold();
         boolean waits = false;
         boolean isTaken = false;
         try {
@@ -214,11 +222,39 @@ final class OpenLock extends Handle {
         return !isClosing();
     }
 
+    /** The object's hold, unless another thread waits with it at a condition; else a new one. */
+    private Pointer openHold() {
+        synchronized (this) {
+            if (own != null && !isOwnInUse) {
+                isOwnInUse = true;
+                return own;
+            }
+        }
+        return holds.open();
+    }
+
     /** Closes a hold that holds nothing, if it is an acquisition's own. */
-    private void drop(Pointer hold) {
-        if (own == null) {
+    private synchronized void drop(Pointer hold) {
+        if (hold == own) {
+            isOwnInUse = false;
+        } else {
             Native.turnlock_hold_close(hold);
         }
+    }
+
+    /**
+     * Whether a hold, with which a thread has waited at a condition, has the lock again. If the lock could not be taken again, the hold
+     * is closed.
+     */
+    boolean hasAgain(Pointer hold) {
+        if (Native.turnlock_hold_fencing_token(hold, new LongByReference()) != Status.NOT_OWNER.number()) {
+            return true;
+        }
+        synchronized (this) {
+            drop(hold);
+            held--;
+        }
+        return false;
     }
 
     /**
@@ -232,8 +268,8 @@ final class OpenLock extends Handle {
         if (failure != null && failure.status() != Status.DAMAGED && failure.status() != Status.REPLACED) {
             throw failure;
         }
-        drop(hold);
         synchronized (this) {
+            drop(hold);
             held--;
         }
         return failure;

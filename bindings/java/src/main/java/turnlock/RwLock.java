@@ -114,6 +114,16 @@ public final class RwLock extends SeveralLock {
             isMarked = true;
         }
 
+        /** Waits at a condition. The notice of a death that comes with the lock then is another one. */
+        synchronized TurnlockException waitAt(TurnCondition.Wait wait) {
+            long before = fencingToken();
+            try {
+                return awaits(wait);
+            } finally {
+                isMarked &= isHeld() && fencingToken() == before;
+            }
+        }
+
         /** Makes an upgradable hold exclusive; no writer enters in between. Where it fails it is held as before. */
         public synchronized void upgrade(Duration limit) throws InterruptedException, TimeoutException {
             long nanoseconds = Texts.nanoseconds(Objects.requireNonNull(limit, "limit"));

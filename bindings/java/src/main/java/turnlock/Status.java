@@ -38,6 +38,7 @@ public enum Status {
     PERMITS(-34),
     TOO_MANY_RELEASED(-35),
     EMPTY_RANGE(-36),
+    BROKEN_BARRIER(-37),
     /** A number that this version does not know: a later library has more. */
     UNKNOWN(Integer.MIN_VALUE);
 

@@ -1,5 +1,6 @@
 package turnlock;
 
+import com.sun.jna.Memory;
 import com.sun.jna.Pointer;
 import java.time.Duration;
 import java.util.List;
@@ -21,15 +22,34 @@ import java.util.function.ToIntFunction;
  * <p>Methods throw {@link TurnlockException}; those that only the holder may call {@link IllegalMonitorStateException}.
  */
 public abstract class TurnLock extends AnyLock implements Lock {
-    /** The threads of this process that want the lock, in order; its holder has the lock or waits for it in the library. */
+    /**
+     * The threads of this process that want the lock, in order; its holder has the lock or waits for it in the library. A thread that
+     * comes back from a condition has the lock without it.
+     */
     private final ReentrantLock gate = new ReentrantLock(true);
 
-    /** For the thread that has the gate, as what follows. */
+    /** For the thread that has the gate. */
     private final Request request = Request.inMode(Native.MODE_EXCLUSIVE);
-    /** What came with the acquisition; null while the lock is not held. */
-    private volatile Acquisition acquisition;
-    /** The holder has marked the data consistent. */
-    private boolean isMarked;
+    /** That of the thread that has the lock; null while the lock is not held. It is changed by a thread that has the lock. */
+    private volatile Tenure tenure;
+
+    /** A thread's having the lock. */
+    private static final class Tenure {
+        final Thread thread = Thread.currentThread();
+        final Pointer hold;
+        final Acquisition acquisition;
+        /** How often the thread has it. */
+        int times = 1;
+        /** The thread has marked the data consistent. */
+        boolean isMarked;
+        /** It has the gate too: not if it has waited at a condition, since another thread may have the gate by then. */
+        boolean hasGate = true;
+
+        Tenure(Pointer hold, Acquisition acquisition) {
+            this.hold = hold;
+            this.acquisition = acquisition;
+        }
+    }
 
     TurnLock(OpenLock open) {
         super(open);
@@ -38,6 +58,9 @@ public abstract class TurnLock extends AnyLock implements Lock {
     /** Waits for the lock as long as it takes; an interrupt does not end that. */
     @Override
     public void lock() {
+        if (again()) {
+            return;
+        }
         gate.lock();
         enter(open -> open.take(request, Long.MAX_VALUE));
     }
@@ -48,6 +71,9 @@ public abstract class TurnLock extends AnyLock implements Lock {
      */
     @Override
     public void lockInterruptibly() throws InterruptedException {
+        if (againInterruptibly()) {
+            return;
+        }
         gate.lockInterruptibly();
         enter(open -> open.takeInterruptibly(request, Long.MAX_VALUE));
     }
@@ -55,13 +81,16 @@ public abstract class TurnLock extends AnyLock implements Lock {
     /** Takes the lock if that needs no waiting. */
     @Override
     public boolean tryLock() {
-        return gate.tryLock() && enter(open -> open.take(request, 0));
+        return again() || gate.tryLock() && enter(open -> open.take(request, 0));
     }
 
     /** Waits at most so long, or until the thread is interrupted. A negative time is none. */
     @Override
     public boolean tryLock(long time, TimeUnit unit) throws InterruptedException {
         long limit = Math.max(unit.toNanos(time), 0);
+        if (againInterruptibly()) {
+            return true;
+        }
         long began = System.nanoTime();
         if (!gate.tryLock(limit, TimeUnit.NANOSECONDS)) {
             return false;
@@ -73,12 +102,15 @@ public abstract class TurnLock extends AnyLock implements Lock {
     /** {@link #lock} as it is used in a try block: {@code try (Acquisition held = lock.acquire()) {...}}. */
     public Acquisition acquire() {
         lock();
-        return acquisition;
+        return tenure.acquisition;
     }
 
     /** Waits at most so long, or until the thread is interrupted. */
     public Acquisition acquire(Duration limit) throws InterruptedException, TimeoutException {
         long nanoseconds = Math.max(Texts.nanoseconds(Objects.requireNonNull(limit, "limit")), 0);
+        if (againInterruptibly()) {
+            return tenure.acquisition;
+        }
         long began = System.nanoTime();
         if (!gate.tryLock(nanoseconds, TimeUnit.NANOSECONDS)) {
             throw new TimeoutException(Texts.TURN_OF_ANOTHER_THREAD);
@@ -87,7 +119,7 @@ public abstract class TurnLock extends AnyLock implements Lock {
         if (!enter(open -> open.takeInterruptibly(request, left))) {
             throw Native.timedOut();
         }
-        return acquisition;
+        return tenure.acquisition;
     }
 
     /**
@@ -98,12 +130,12 @@ public abstract class TurnLock extends AnyLock implements Lock {
      */
     @Override
     public void unlock() {
-        checkHeld();
-        if (gate.getHoldCount() > 1) {
-            gate.unlock();
+        Tenure mine = held();
+        if (mine.times > 1) {
+            mine.times--;
             return;
         }
-        boolean closes = acquisition.ownerDied() && !isMarked && deathPolicy() == DeathPolicy.INFORM;
+        boolean closes = mine.acquisition.ownerDied() && !mine.isMarked && deathPolicy() == DeathPolicy.INFORM;
         leave(Native::turnlock_hold_release);
         if (closes) {
             DeathPolicy.warnOfClosed();
@@ -112,32 +144,31 @@ public abstract class TurnLock extends AnyLock implements Lock {
 
     /** Unlocks as a dying owner does, since the data were left half-done, however often the thread has it. */
     public void abandon() {
-        checkHeld();
         leave(Native::turnlock_hold_abandon);
     }
 
     /** Says, after {@link Acquisition#ownerDied}, that the data are consistent again. */
     public void markConsistent() {
-        checkHeld();
-        use(open -> Native.check(Native.turnlock_hold_mark_consistent(open.own())));
-        isMarked = true;
+        Tenure mine = held();
+        use(open -> Native.check(Native.turnlock_hold_mark_consistent(mine.hold)));
+        mine.isMarked = true;
     }
 
     /** Whether another participant waits behind the holder, which asks. Threads that share this object are not counted. */
     public boolean isContended() {
-        checkHeld();
-        return use(open -> Native.check(Native.turnlock_hold_is_contended(open.own()))) == Native.CONTENDED;
+        Tenure mine = held();
+        return use(open -> Native.check(Native.turnlock_hold_is_contended(mine.hold))) == Native.CONTENDED;
     }
 
     /** What came with the acquisition that is held now. For the holder. */
     public Acquisition acquisition() {
-        checkHeld();
-        return acquisition;
+        return held().acquisition;
     }
 
     /** Whether the calling thread has the lock. */
     public boolean isHeldByCurrentThread() {
-        return gate.isHeldByCurrentThread() && acquisition != null;
+        Tenure one = tenure;
+        return one != null && one.thread == Thread.currentThread();
     }
 
     /** Opens a lock that is not recoverable again, in its turn, after the data were repaired or given up. */
@@ -173,23 +204,69 @@ public abstract class TurnLock extends AnyLock implements Lock {
         return use(OpenLock::waiters);
     }
 
-    /** There are no conditions between processes. */
+    /**
+     * Throws {@link UnsupportedOperationException}: a condition between processes has a name. Of a mutex: {@link LockFile#condition},
+     * and {@link TurnCondition#with(Mutex)}.
+     */
     @Override
     public Condition newCondition() {
-        throw new UnsupportedOperationException("turnlock has no conditions");
+        throw new UnsupportedOperationException(
+                "a condition between processes has a name: open it by LockFile.condition, and use it by with(mutex)");
+    }
+
+    /**
+     * Waits at a condition, with the lock unlocked, however often the thread has it; returns what went wrong, or null. Other threads
+     * may take the lock by this object meanwhile. The thread comes back with the lock, and without the gate: the one that has the gate
+     * then waits for the lock.
+     */
+    final TurnlockException waitAt(TurnCondition.Wait wait) {
+        Tenure mine = held();
+        tenure = null;
+        if (mine.hasGate) {
+            mine.hasGate = false;
+            gate.unlock();
+        }
+        Memory acquired = Request.newAcquired();
+        try {
+            return wait.with(mine.hold, acquired);
+        } finally {
+            if (use(open -> open.hasAgain(mine.hold))) {
+                OpenLock.Taken again = OpenLock.Taken.again(mine.hold, acquired);
+                if (again != null) {
+                    mine.acquisition.becomes(again);
+                    mine.isMarked = false;
+                }
+                tenure = mine;
+            }
+        }
+    }
+
+    /** Whether the thread has the lock, and has it once more now. */
+    private boolean again() {
+        if (!isHeldByCurrentThread()) {
+            return false;
+        }
+        if (tenure.times == Integer.MAX_VALUE) {
+            throw new Error("Maximum lock count exceeded");
+        }
+        tenure.times++;
+        return true;
+    }
+
+    private boolean againInterruptibly() throws InterruptedException {
+        if (Thread.interrupted()) {
+            throw new InterruptedException();
+        }
+        return again();
     }
 
     /** Takes the lock in the library, having the gate; gives the gate back where that fails. */
     private <Failure extends Exception> boolean enter(Use<OpenLock.Taken, Failure> take) throws Failure {
-        if (gate.getHoldCount() > 1) {
-            return true;
-        }
         OpenLock.Taken taken = null;
         try {
             taken = use(take);
             if (taken != null) {
-                isMarked = false;
-                acquisition = new Acquisition(this, taken);
+                tenure = new Tenure(taken.hold, new Acquisition(this, taken));
             }
         } finally {
             if (taken == null) {
@@ -200,9 +277,17 @@ public abstract class TurnLock extends AnyLock implements Lock {
     }
 
     private void leave(ToIntFunction<Pointer> release) {
-        TurnlockException failure = use(open -> open.end(open.own(), release));
-        acquisition = null;
-        while (gate.isHeldByCurrentThread()) {
+        Tenure mine = held();
+        TurnlockException failure;
+        // Before another thread has the lock.
+        tenure = null;
+        try {
+            failure = use(open -> open.end(mine.hold, release));
+        } catch (TurnlockException stillHeld) {
+            tenure = mine;
+            throw stillHeld;
+        }
+        if (mine.hasGate) {
             gate.unlock();
         }
         if (failure != null) {
@@ -210,9 +295,11 @@ public abstract class TurnLock extends AnyLock implements Lock {
         }
     }
 
-    private void checkHeld() {
-        if (!isHeldByCurrentThread()) {
+    private Tenure held() {
+        Tenure one = tenure;
+        if (one == null || one.thread != Thread.currentThread()) {
             throw new IllegalMonitorStateException("this thread does not have the lock");
         }
+        return one;
     }
 }

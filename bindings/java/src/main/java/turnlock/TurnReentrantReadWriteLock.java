@@ -222,10 +222,14 @@ public final class TurnReentrantReadWriteLock extends ReentrantReadWriteLock imp
             leave();
         }
 
-        /** Throws {@link UnsupportedOperationException}: there are no conditions between processes. */
+        /**
+         * Throws {@link UnsupportedOperationException}: a condition between processes has a name, and waits with a {@link RwLock.Hold}:
+         * {@link TurnCondition#with(RwLock.Hold)}.
+         */
         @Override
         public Condition newCondition() {
-            throw new UnsupportedOperationException("turnlock has no conditions");
+            throw new UnsupportedOperationException("a condition between processes has a name: open it by LockFile.condition, and use it"
+                    + " by with(hold), of a hold of LockFile.rwLock");
         }
 
         private void checkNotReading() {

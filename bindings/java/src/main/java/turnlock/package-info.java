@@ -6,6 +6,9 @@
  * object are queued as one, first come first served (of range locks and keyed locks each by itself); a thread that is to be queued by
  * itself opens the lock again.
  *
+ * <p>{@link turnlock.TurnCondition}, {@link turnlock.Event}, {@link turnlock.Barrier} and {@link turnlock.Once} are for waiting for one
+ * another. A thread that waits for one of the last three is a participant by itself.
+ *
  * <p>{@link turnlock.TurnReentrantReadWriteLock} and {@link turnlock.CountingSemaphore} stand in the place of the
  * JDK's {@link java.util.concurrent.locks.ReentrantReadWriteLock} and {@link java.util.concurrent.Semaphore}.
  */
