@@ -1,5 +1,6 @@
 //! A lock of any kind that one participant has at a time, and the guard of its acquisition.
 
+use crate::coordination::{self, Coordinated};
 use crate::file::{FileOptions, OpenFile};
 use pyo3::Python;
 use std::{
@@ -9,9 +10,9 @@ use std::{
     time::Duration,
 };
 use turnlock::{
-    Acquired, DeathPolicy, Error, KeyParticipantGuard, KeyedLock, LockFile, Mutex, NotUpgraded, Participant,
-    ParticipantGuard, ParticipantPermits, PreviousOwner, RangeLock, RangeParticipantGuard, Result,
-    RingAlgorithm, RwLock, RwLockReadParticipantGuard, RwLockUpgradableParticipantGuard,
+    Acquired, Condition, DeathPolicy, Error, KeyParticipantGuard, KeyedLock, LockFile, Mutex, NotUpgraded,
+    Participant, ParticipantGuard, ParticipantPermits, PreviousOwner, RangeLock, RangeParticipantGuard,
+    Result, RingAlgorithm, RwLock, RwLockReadParticipantGuard, RwLockUpgradableParticipantGuard,
     RwLockWriteParticipantGuard, Semaphore, TurnParticipantGuard, TurnRing, inspect::LockStatus,
 };
 
@@ -26,12 +27,32 @@ pub enum Limit {
 /// Which lock is to be opened, or created.
 #[derive(Clone)]
 pub enum Kind {
-    Mutex { patience: Option<Duration>, recursive: bool },
-    Ring { algorithm: Option<RingAlgorithm>, member: bool },
-    RwLock { patience: Option<Duration> },
-    Semaphore { permits: u32, patience: Option<Duration> },
+    Mutex {
+        patience: Option<Duration>,
+        recursive: bool,
+    },
+    Ring {
+        algorithm: Option<RingAlgorithm>,
+        member: bool,
+    },
+    RwLock {
+        patience: Option<Duration>,
+    },
+    Semaphore {
+        permits: u32,
+        patience: Option<Duration>,
+    },
     Range,
     Keyed,
+    Condition,
+    Event,
+    /// With `None` whichever it has.
+    Barrier {
+        parties: Option<u32>,
+    },
+    Once {
+        across_boots: bool,
+    },
 }
 
 /// What is wanted of a lock.
@@ -79,6 +100,7 @@ pub enum AnyLock {
     Semaphore(Semaphore),
     Range(RangeLock),
     Keyed(KeyedLock),
+    Coordinated(Coordinated),
 }
 
 /// The guard of one.
@@ -167,6 +189,24 @@ impl Plan {
                 let mut options = file.keyed_lock_options();
                 as_asked!(options);
                 AnyLock::Keyed(options.open(&self.name)?)
+            }
+            Kind::Condition => {
+                let mut options = file.condition_options();
+                AnyLock::Coordinated(Coordinated::Condition(options.must_exist(must_exist).open(&self.name)?))
+            }
+            Kind::Event => {
+                let mut options = file.event_options();
+                AnyLock::Coordinated(Coordinated::Event(options.must_exist(must_exist).open(&self.name)?))
+            }
+            Kind::Barrier { parties } => {
+                let mut options = file.barrier_options();
+                options.parties(parties.unwrap_or(0)).must_exist(must_exist);
+                AnyLock::Coordinated(Coordinated::Barrier(options.open(&self.name)?))
+            }
+            Kind::Once { across_boots } => {
+                let mut options = file.once_options();
+                options.across_boots(*across_boots).must_exist(must_exist);
+                AnyLock::Coordinated(Coordinated::Once(options.open(&self.name)?))
             }
         })
     }
@@ -285,6 +325,7 @@ impl AnyLock {
             Self::Semaphore(lock) => lock.status(),
             Self::Range(lock) => lock.status(),
             Self::Keyed(lock) => lock.status(),
+            Self::Coordinated(_) => Err(Error::Internal("no lock".into())),
         }
     }
 
@@ -307,6 +348,7 @@ impl AnyLock {
             Self::Semaphore(_) => Ok(()),
             Self::Range(lock) => reset!(lock, lock.reset_for(Duration::ZERO)),
             Self::Keyed(lock) => reset!(lock, lock.reset_for(Duration::ZERO)),
+            Self::Coordinated(_) => Err(Error::Internal("no lock".into())),
         }
     }
 
@@ -316,7 +358,7 @@ impl AnyLock {
             Self::Mutex(lock) => lock.death_policy(),
             Self::Ring(lock) => lock.death_policy(),
             Self::RwLock(lock) => lock.death_policy(),
-            Self::Semaphore(_) => DeathPolicy::Release,
+            Self::Semaphore(_) | Self::Coordinated(_) => DeathPolicy::Release,
             Self::Range(lock) => lock.death_policy(),
             Self::Keyed(lock) => lock.death_policy(),
         }
@@ -405,6 +447,22 @@ impl AnyGuard<'_> {
             Self::Upgradable(_) => Some("upgradable"),
             Self::Write(_) => Some("write"),
             _ => None,
+        }
+    }
+
+    /// Unlocks, waits until `condition` is notified, and locks again.
+    pub fn wait_at(&mut self, condition: &Condition, limit: Limit) -> Result<()> {
+        match self {
+            Self::Mutex(guard) => coordination::wait_at(condition, guard, limit),
+            Self::Write(guard) => coordination::wait_at(condition, guard, limit),
+            Self::Read(_) | Self::Upgradable(_) => Err(Error::InvalidArgument(
+                "a condition waits with a reader/writer lock that is held to write: this one is held to read"
+                    .into(),
+            )),
+            _ => Err(Error::InvalidArgument(
+                "a condition waits with a Lock, an RLock or an RWLock that is held to write: not with this"
+                    .into(),
+            )),
         }
     }
 

@@ -7,14 +7,14 @@ use crate::error::{OrRaise, raise};
 use crate::hold::Held;
 use crate::shared_file::locked;
 use crate::wait::Wait;
-use crate::{facts, plan, refusal};
+use crate::{coordination, facts, plan, refusal};
 use pyo3::{
     IntoPyObjectExt,
     prelude::*,
     types::{PyDict, PyList, PyTuple},
 };
 use std::sync::{Arc, Mutex};
-use turnlock::Error;
+use turnlock::{Condition, Error};
 
 /// A lock that several have at a time.
 #[pyclass(frozen, subclass, module = "turnlock._native")]
@@ -226,6 +226,16 @@ impl Hold {
     ) -> turnlock::Result<R> {
         let mut held = locked(&self.held);
         held.as_mut().ok_or(Error::NotOwner).and_then(Held::guard).and_then(act)
+    }
+
+    /// Waits at a condition with a reader/writer lock that is held to write.
+    pub fn wait_at(&self, py: Python, condition: &Condition, limit: Limit) -> PyResult<bool> {
+        let mut held = self.take(py)?;
+        let waited = py.detach(|| held.wait_at(condition, limit));
+        if !coordination::has_lost_the_lock(&waited) {
+            *locked(&self.held) = Some(held);
+        }
+        coordination::notified(py, waited)
     }
 
     fn take(&self, py: Python) -> PyResult<Held> {

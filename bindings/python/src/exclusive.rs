@@ -6,14 +6,14 @@ use crate::error::{OrRaise, raise};
 use crate::hold::Held;
 use crate::shared_file::locked;
 use crate::wait::Wait;
-use crate::{facts, plan, refusal};
+use crate::{coordination, facts, plan, refusal};
 use pyo3::{
     IntoPyObjectExt,
     prelude::*,
     types::{PyDict, PyList, PyTuple},
 };
 use std::sync::{Arc, Mutex};
-use turnlock::Error;
+use turnlock::{Condition, Error};
 
 /// A lock that one has at a time. `turnlock.Lock` and `turnlock.TurnRing` are made of it.
 #[pyclass(frozen, subclass, module = "turnlock._native")]
@@ -101,6 +101,17 @@ impl Exclusive {
             }
             Err(error) => Err(raise(py, error)),
         }
+    }
+
+    /// Waits at a condition with what this object holds. Another thread may acquire the object meanwhile.
+    pub fn wait_at(&self, py: Python, condition: &Condition, limit: Limit) -> PyResult<bool> {
+        let held = locked(&self.state).take();
+        let mut held = held.or_raise(py)?;
+        let waited = py.detach(|| held.wait_at(condition, limit));
+        if !coordination::has_lost_the_lock(&waited) {
+            self.keep(py, held)?;
+        }
+        coordination::notified(py, waited)
     }
 
     #[inline]

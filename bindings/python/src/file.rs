@@ -3,14 +3,24 @@
 use crate::shared_file::{SharedFile, Slot, locked};
 use crate::thread;
 use pyo3::{exceptions::PyValueError, prelude::*};
-use std::{os::unix::ffi::OsStrExt, path::PathBuf, sync::Arc, time::Duration};
-use turnlock::{DeathPolicy, Error, LockFile};
+use std::{
+    os::{
+        fd::{BorrowedFd, RawFd},
+        unix::ffi::OsStrExt,
+    },
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+use turnlock::{DeathPolicy, Error, LockFile, Participant};
 
 /// What a lock object was made with, beside its kind: enough to make it once more in another process.
 #[derive(Clone, Default)]
 pub struct FileOptions {
     /// Absolute.
     pub path: PathBuf,
+    /// What is opened instead of the path: an anonymous file. Its owner keeps it open as long as lock objects are made of it.
+    pub descriptor: Option<RawFd>,
     pub participants: Option<u32>,
     pub locks: Option<u32>,
     pub mode: Option<u32>,
@@ -46,8 +56,16 @@ impl FileOptions {
         if let Some(label) = &self.label {
             options.label(label);
         }
-        let file = py.detach(|| options.open(&self.path))?;
-        let shared = SharedFile::at(&self.path)
+        let file = py.detach(|| match self.descriptor {
+            None => options.open(&self.path),
+            // SAFETY: it is open, as its owner says; if it is not, the call says so.
+            Some(descriptor) => options.open_descriptor(unsafe { BorrowedFd::borrow_raw(descriptor) }),
+        })?;
+        let shared = match self.descriptor {
+            None => SharedFile::at(&self.path),
+            Some(descriptor) => SharedFile::at(Path::new(&format!("/proc/self/fd/{descriptor}"))),
+        };
+        let shared = shared
             .map_err(|source| Error::System { what: format!("{}: stat", self.path.display()), source })?;
         Ok(OpenFile { file, shared, options: self })
     }
@@ -88,6 +106,25 @@ impl OpenFile {
                 Some(slot) => return Ok(slot),
                 None => return self.attach(),
             }
+        }
+    }
+
+    /// Runs `wait` without the GIL as the calling thread's participant, or as another one if that waits already: in a signal
+    /// handler that has interrupted it.
+    pub fn wait_as_thread<R: Send>(
+        &self,
+        py: Python,
+        wait: impl Fn(&Participant) -> turnlock::Result<R> + Sync,
+    ) -> turnlock::Result<R> {
+        let slot = self.with_slot_of_thread(|slot| Ok(slot.clone()))?;
+        match py.detach(|| wait(&slot.participant)) {
+            Err(Error::ParticipantBusy) => {
+                let slot = self.spare_slot()?;
+                let waited = py.detach(|| wait(&slot.participant));
+                self.spare(slot);
+                waited
+            }
+            waited => waited,
         }
     }
 

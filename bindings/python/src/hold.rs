@@ -6,7 +6,7 @@ use crate::shared_file::Slot;
 use crate::thread;
 use pyo3::prelude::*;
 use std::{mem, sync::Arc};
-use turnlock::{Error, LockedBy, Result};
+use turnlock::{Condition, Error, LockedBy, Result};
 
 /// A lock that this process holds.
 pub struct Held {
@@ -74,7 +74,13 @@ impl Held {
         taken.inspect_err(|_| lock.file.spare(slot))
     }
 
-    fn acquire_to_spare(lock: &Arc<OpenLock>, want: &Want, slot: Arc<Slot>, limit: Limit) -> Result<Self> {
+    /// Takes the lock as the participant of `slot`, one to spare, if that needs no waiting for long.
+    pub fn acquire_to_spare(
+        lock: &Arc<OpenLock>,
+        want: &Want,
+        slot: Arc<Slot>,
+        limit: Limit,
+    ) -> Result<Self> {
         let taken = Self::acquire(lock, want, &slot, true, limit);
         taken.inspect_err(|_| lock.file.spare(slot))
     }
@@ -128,6 +134,11 @@ impl Held {
             }
             _ => Err(Error::NotOwner),
         }
+    }
+
+    /// Unlocks, waits until `condition` is notified, and locks again.
+    pub fn wait_at(&mut self, condition: &Condition, limit: Limit) -> Result<()> {
+        self.guard()?.wait_at(condition, limit)
     }
 
     /// Unlocks as a dying owner does.

@@ -13,11 +13,15 @@
 //! | `exclusive` | `Lock` and `TurnRing` |
 //! | `recursive` | `RLock` |
 //! | `claimed` | `RWLock`, `Semaphore`, `RangeLock`, `KeyedLock` |
+//! | `coordination` | `Condition`, `Event`, `Barrier`, `Once` |
+//! | `arena`, `semlock` | what `turnlock.multiprocessing` is made of |
 //! | `wait` | waits that another thread may cancel, for asyncio |
 
 mod any;
+mod arena;
 mod arguments;
 mod claimed;
+mod coordination;
 mod error;
 mod exclusive;
 mod facts;
@@ -26,6 +30,7 @@ mod hold;
 mod plan;
 mod recursive;
 mod refusal;
+mod semlock;
 mod shared_file;
 mod thread;
 mod wait;
@@ -43,9 +48,13 @@ fn _native(module: &Bound<PyModule>) -> PyResult<()> {
     module.add("abi_version", ABI_VERSION)?;
     module.add("version", env!("CARGO_PKG_VERSION"))?;
     module.add_function(wrap_pyfunction!(refusal::_refused_by, module)?)?;
+    module.add_function(wrap_pyfunction!(shared_file::_detach, module)?)?;
     module.add_class::<exclusive::Exclusive>()?;
     module.add_class::<recursive::Recursive>()?;
     module.add_class::<claimed::Claimed>()?;
     module.add_class::<claimed::Hold>()?;
+    module.add_class::<coordination::Coordination>()?;
+    module.add_class::<arena::Arena>()?;
+    module.add_class::<semlock::SemLock>()?;
     module.add_class::<wait::Wait>()
 }

@@ -43,6 +43,7 @@ pub fn of(path: PathBuf, name: String, options: Option<&Bound<PyDict>>) -> PyRes
     let options = Options(options);
     let file = FileOptions {
         path: absolute(path)?,
+        descriptor: options.get("descriptor")?,
         participants: options.get("participants")?,
         locks: options.get("locks")?,
         mode: options.get("mode")?,
@@ -63,6 +64,10 @@ pub fn of(path: PathBuf, name: String, options: Option<&Bound<PyDict>>) -> PyRes
         }
         Some("range") => Kind::Range,
         Some("keyed") => Kind::Keyed,
+        Some("condition") => Kind::Condition,
+        Some("event") => Kind::Event,
+        Some("barrier") => Kind::Barrier { parties: parties(&options)? },
+        Some("once") => Kind::Once { across_boots: options.flag("across_boots")? },
         kind => {
             let patience = patience(&options)?;
             Kind::Mutex { patience, recursive: kind == Some("recursive") }
@@ -76,6 +81,13 @@ pub fn of(path: PathBuf, name: String, options: Option<&Bound<PyDict>>) -> PyRes
 fn patience(options: &Options) -> PyResult<Option<Duration>> {
     let patience = options.get::<f64>("patience")?;
     patience.map(|patience| seconds("patience", patience)).transpose()
+}
+
+fn parties(options: &Options) -> PyResult<Option<u32>> {
+    match options.get("parties")? {
+        Some(0) => Err(PyValueError::new_err("a barrier has 1 party or more: parties is not 0")),
+        parties => Ok(parties),
+    }
 }
 
 fn ring_algorithm(options: &Options) -> PyResult<Option<RingAlgorithm>> {
@@ -109,8 +121,12 @@ pub fn name_of(policy: DeathPolicy) -> &'static str {
 
 /// The arguments for `__new__` that make such an object once more.
 pub fn arguments<'py>(py: Python<'py>, plan: &Plan) -> PyResult<(Bound<'py, PyTuple>, Bound<'py, PyDict>)> {
+    if plan.file.descriptor.is_some() {
+        return Err(PyTypeError::new_err("what is in an anonymous file is not pickled by its path"));
+    }
     let options = PyDict::new(py);
-    let FileOptions { path, participants, locks, mode, group, label, slot, must_exist } = &plan.file;
+    let FileOptions { path, descriptor: _, participants, locks, mode, group, label, slot, must_exist } =
+        &plan.file;
     for (name, value) in [("participants", participants), ("locks", locks), ("mode", mode), ("group", group)]
     {
         if let Some(value) = value {
@@ -138,7 +154,17 @@ pub fn arguments<'py>(py: Python<'py>, plan: &Plan) -> PyResult<(Bound<'py, PyTu
                 options.set_item("patience", patience.as_secs_f64())?;
             }
         }
-        Kind::Range | Kind::Keyed => {}
+        Kind::Range | Kind::Keyed | Kind::Condition | Kind::Event => {}
+        Kind::Barrier { parties } => {
+            if let Some(parties) = parties {
+                options.set_item("parties", parties)?;
+            }
+        }
+        Kind::Once { across_boots } => {
+            if across_boots {
+                options.set_item("across_boots", true)?;
+            }
+        }
         Kind::Ring { algorithm, member } => {
             let name = match algorithm {
                 None => None,

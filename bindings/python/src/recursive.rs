@@ -7,7 +7,7 @@ use crate::any::{AnyLock, Limit, OpenLock, Plan};
 use crate::arguments::{Blocking, limit};
 use crate::error::{OrRaise, raise, warn_if_closed};
 use crate::shared_file::locked;
-use crate::{facts, plan, refusal, thread};
+use crate::{coordination, facts, plan, refusal, thread};
 use pyo3::{
     prelude::*,
     types::{PyDict, PyList, PyTuple},
@@ -16,7 +16,7 @@ use std::{
     mem::{self, ManuallyDrop},
     sync::{Arc, Mutex},
 };
-use turnlock::{Error, MutexGuard, Result};
+use turnlock::{Condition, Error, MutexGuard, Result};
 
 /// A lock that its owner may acquire again. `turnlock.RLock` is made of it.
 #[pyclass(frozen, subclass, module = "turnlock._native")]
@@ -65,6 +65,14 @@ impl Owned {
     #[inline]
     fn is_mine(&self) -> bool {
         self.owner == thread::number()
+    }
+
+    /// Unlocks, however often the owner has acquired it, waits until `condition` is notified, and locks again.
+    fn wait_at(&mut self, condition: &Condition, limit: Limit) -> Result<()> {
+        if !self.is_mine() {
+            return Err(Error::NotOwner);
+        }
+        coordination::wait_at(condition, &mut *self.guard, limit)
     }
 
     /// The guard, of the owner's.
@@ -170,6 +178,23 @@ impl Recursive {
         let died = guard.acquired().previous_owner_died;
         guard.unlock().or_raise(py)?;
         if died { warn_if_closed(py, &lock) } else { Ok(()) }
+    }
+
+    /// Waits at a condition with what the calling thread has, and has it as often afterwards.
+    pub fn wait_at(&self, py: Python, condition: &Condition, limit: Limit) -> PyResult<bool> {
+        let owned = {
+            let mut state = locked(&self.state);
+            match state.owned() {
+                Ok(_) => state.owned.take().ok_or(Error::NotOwner),
+                Err(error) => Err(error),
+            }
+        };
+        let mut owned = owned.or_raise(py)?;
+        let waited = py.detach(|| owned.wait_at(condition, limit));
+        if !coordination::has_lost_the_lock(&waited) {
+            self.keep(py, owned)?;
+        }
+        coordination::notified(py, waited)
     }
 
     #[inline]

@@ -1,5 +1,7 @@
 //! What all lock objects of this process share of a lock file: who it is, and its participants that no thread uses.
 
+use crate::thread;
+use pyo3::prelude::*;
 use std::{
     fs,
     os::unix::fs::MetadataExt,
@@ -28,6 +30,18 @@ static FILES: Mutex<Vec<Weak<SharedFile>>> = Mutex::new(Vec::new());
 /// another thread would wait for the mutex, with the GIL. A poisoned one is as good as any.
 pub fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Gives back the calling thread's participants, and those that no thread uses, in all files: the process ends, and no participant
+/// of it has died.
+#[pyfunction]
+pub fn _detach() {
+    let files: Vec<_> = locked(&FILES).iter().filter_map(Weak::upgrade).collect();
+    for file in files {
+        let spare = std::mem::take(&mut *locked(&file.spare));
+        drop(spare);
+        thread::forget(&file);
+    }
 }
 
 impl SharedFile {

@@ -125,6 +125,11 @@ pub fn should_stop_waiting() -> bool {
     .unwrap_or(true)
 }
 
+/// Returns whether a signal handler raised something while this thread waited.
+pub fn has_raised() -> bool {
+    RAISED.with_borrow(Option::is_some)
+}
+
 /// What a signal handler raised while this thread waited.
 pub fn take_raised() -> Option<PyErr> {
     RAISED.take()

@@ -2,6 +2,7 @@
 
 import doctest
 import importlib
+import multiprocessing
 import re
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 import turnlock
 import turnlock.aio
+import turnlock.multiprocessing
 from children import PATIENCE
 from turnlock import _errors, _native
 
@@ -99,16 +101,32 @@ def test_typed_programs_pass(tmp_path):
     assert errors == ["5", "6"], done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("module", ["turnlock", "turnlock.aio", "turnlock._filelock", "turnlock._errors", "turnlock._facts"])
+MODULES = ["turnlock", "turnlock.aio", "turnlock.multiprocessing", "turnlock._filelock", "turnlock._errors", "turnlock._facts"]
+
+
+@pytest.mark.parametrize("module", MODULES)
 def test_examples_in_the_documentation_run(module):
     failed, tried = doctest.testmod(importlib.import_module(module))
     assert failed == 0 and (tried > 0 or module not in ("turnlock", "turnlock.aio", "turnlock._filelock"))
 
 
+def test_the_names_of_multiprocessing_are_the_standard_modules():
+    ours = turnlock.multiprocessing
+    assert set(ours.__all__) == set(multiprocessing.__all__)
+    for name in ours.__all__:
+        assert type(getattr(ours, name)) is type(getattr(multiprocessing, name)), name
+    for method in multiprocessing.get_all_start_methods():
+        assert ours.get_context(method).get_start_method() == method
+        assert type(ours.get_context(method)).__name__.removeprefix("_") == type(multiprocessing.get_context(method)).__name__
+    with pytest.raises(ValueError, match="bicycle"):
+        ours.get_context("bicycle")
+
+
 def test_everything_public_is_documented():
     for name in turnlock.__all__:
         assert getattr(turnlock, name).__doc__, name
-    for kind in (turnlock.Lock, turnlock.RLock, turnlock.TurnRing, turnlock.FileLock, turnlock.aio.Lock, turnlock.aio.FileLock):
+    locks = [turnlock.Lock, turnlock.RLock, turnlock.TurnRing, turnlock.FileLock, turnlock.aio.Lock, turnlock.aio.FileLock]
+    for kind in [*locks, turnlock.Condition, turnlock.Event, turnlock.Barrier, turnlock.Once]:
         for name in dir(kind):
             if not name.startswith("_"):
                 assert getattr(kind, name).__doc__, f"{kind.__name__}.{name}"

@@ -6,12 +6,11 @@
     with accounts:
         ...  # one at a time, among all threads of all processes, in whatever language
 
-`Lock`, `RLock` and `Semaphore` are used as those of `threading`; `RWLock`, `RangeLock` and `KeyedLock` have readers and
-writers, of all, of a range, of a key; `TurnRing` is a lock whose turn goes round; `lock` and `FileLock` are
-used as the package filelock's; `turnlock.aio` has the forms for asyncio. A process that is killed with a lock leaves it to
-the next holder, which is told (`previous_owner_died`).
-
-There is no `Condition`, `Event` or `Barrier`: Python's own over these locks are for the threads of one process only.
+`Lock`, `RLock`, `Semaphore`, `Condition`, `Event` and `Barrier` are used as those of `threading`; `RWLock`, `RangeLock` and
+`KeyedLock` have readers and writers, of all, of a range, of a key; `Once` is for what one process does and the others find
+done; `TurnRing` is a lock whose turn goes round; `lock` and `FileLock` are used as the package filelock's; `turnlock.aio` has
+the forms for asyncio, and `turnlock.multiprocessing` is the standard module over these locks. A process that is killed with a
+lock leaves it to the next holder, which is told (`previous_owner_died`).
 """
 
 from . import _native
@@ -25,8 +24,10 @@ if _native.abi_version != ABI_VERSION:
     )
 
 from ._claims import BoundedSemaphore, KeyedLock, RangeLock, RWLock, Semaphore
+from ._coordination import Barrier, Condition, Event, Once
 from ._errors import (
     BadNameError,
+    BrokenBarrierError,
     ClosedError,
     DamagedError,
     DeadlockError,
@@ -61,11 +62,15 @@ __version__ = _native.version
 __all__ = [
     "AcquireReturnProxy",
     "BadNameError",
+    "Barrier",
     "BoundedSemaphore",
+    "BrokenBarrierError",
     "ClosedError",
+    "Condition",
     "DamagedError",
     "DeadlockError",
     "Error",
+    "Event",
     "FileError",
     "FileLock",
     "FullError",
@@ -83,6 +88,7 @@ __all__ = [
     "NotOwnerError",
     "NotRecoverableError",
     "NotRecoverableWarning",
+    "Once",
     "OutOfMemoryError",
     "PreviousOwner",
     "RLock",
@@ -101,5 +107,19 @@ __all__ = [
 ]
 
 # A class is shown, and pickled, by the name that it is known by.
-for _public in (BoundedSemaphore, FileLock, KeyedLock, Lock, RangeLock, RLock, RWLock, Semaphore, TurnRing):
+for _public in (
+    Barrier,
+    BoundedSemaphore,
+    Condition,
+    Event,
+    FileLock,
+    KeyedLock,
+    Lock,
+    Once,
+    RangeLock,
+    RLock,
+    RWLock,
+    Semaphore,
+    TurnRing,
+):
     _public.__module__ = __name__

@@ -3,6 +3,7 @@
 import errno as _errno
 import os
 import sys
+import threading
 import warnings
 
 from ._facts import Holder
@@ -77,6 +78,10 @@ class NotRecoverableError(Error):
 
 class NotInconsistentError(Error, RuntimeError):
     """`mark_consistent`, and no holder had died: there is nothing to mark."""
+
+
+class BrokenBarrierError(Error, threading.BrokenBarrierError):
+    """The barrier is broken, until `reset`: a party died or gave up, or it was aborted or reset. The message says which, and who."""
 
 
 class ClosedError(Error, ValueError):
@@ -196,6 +201,7 @@ CLASSES: dict[int, tuple[type[Error], int | None]] = {
     -34: (InvalidArgumentError, None),
     -35: (InvalidArgumentError, None),
     -36: (InvalidArgumentError, None),
+    -37: (BrokenBarrierError, None),
 }
 
 # What to do, where the library's own words speak of its other languages.
