@@ -2,7 +2,7 @@
 
 use super::{
     no_lock::{BarrierStatus, BrokenBarrier, ConditionStatus, EventStatus, OnceStatus},
-    observer::Observer,
+    sees_slots::SeesSlots,
     shown,
     status::{Life, LockStatus, Waiter, WaiterState},
 };
@@ -28,7 +28,7 @@ struct Wait {
 
 /// Returns what is named, which is no lock, without the waiters whose slots were given to others meanwhile, and whether there
 /// were none.
-pub(super) fn look_at(observer: &Observer, named: &Named, kind: Kind) -> Result<(LockStatus, bool)> {
+pub(super) fn look_at(observer: &impl SeesSlots, named: &Named, kind: Kind) -> Result<(LockStatus, bool)> {
     memory::check()?;
     let (seen, now) = (steady_look(observer, named, kind)?, clock::monotonic_ns());
     let mut is_of_one_moment = true;
@@ -69,7 +69,7 @@ pub(super) fn look_at(observer: &Observer, named: &Named, kind: Kind) -> Result<
 
 /// Returns those that wait: at a condition first those that were notified, then in the order in which they are notified; else in
 /// the order in which they came. Looks again until two looks agree; where that does not happen, the last look stands.
-fn steady_look(observer: &Observer, named: &Named, kind: Kind) -> Result<Vec<Wait>> {
+fn steady_look(observer: &impl SeesSlots, named: &Named, kind: Kind) -> Result<Vec<Wait>> {
     const LOOKS: usize = 20;
     let view = observer.view();
     let cells = view.lock(named.region).cells;

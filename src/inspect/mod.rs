@@ -10,6 +10,7 @@ mod observer;
 mod open_lock;
 mod recording;
 mod registers;
+mod sees_slots;
 mod shown;
 mod slot_keepers;
 mod status;

@@ -1,7 +1,9 @@
 //! The observer, which puts the registers of a mapped file into words. Never writes.
 
 use super::{
-    coordination, shown,
+    coordination,
+    sees_slots::SeesSlots,
+    shown,
     slot_keepers::SlotKeepers,
     status::{
         Activity, Claim, DeadOwner, Holder, Life, LockStatus, Part, ParticipantStatus, Waiter, WaiterState,
@@ -52,6 +54,46 @@ struct Registers {
     waits: bool,
 }
 
+impl SeesSlots for Observer<'_> {
+    fn view(&self) -> View<'_> {
+        self.view
+    }
+
+    fn participant(&self, slot: usize) -> Result<ParticipantStatus> {
+        let record = &self.view.slots()[slot];
+        for _ in 1..LOOKS {
+            // Acquire. Partners: as in `steady_look` and `is_still`.
+            let generation = record.generation.load(Acquire);
+            let participant = self.look_at_slot(slot, record)?;
+            fence(Acquire);
+            if record.generation.load(Relaxed) == generation {
+                return Ok(participant);
+            }
+        }
+        self.look_at_slot(slot, record)
+    }
+
+    fn activity_of_process(&self, slot: usize) -> Activity {
+        let record = &self.view.slots()[slot];
+        if record.pid_namespace.load(Relaxed) != self.namespace {
+            return Activity::Unknown;
+        }
+        match process::state_of(record.pid.load(Relaxed), record.tid.load(Relaxed)) {
+            ProcessState::Running => Activity::Running,
+            ProcessState::Sleeping => Activity::Sleeping,
+            ProcessState::Stopped => Activity::Stopped,
+            ProcessState::Unknown => Activity::Unknown,
+        }
+    }
+
+    fn is_still(&self, slot: usize, generation: u64) -> bool {
+        // Partner: the fence in `slots::occupy`. If we have read a store of a newcomer, we see that the slot was taken again.
+        fence(Acquire);
+        let record = self.records().get(slot);
+        record.map_or(0, |record| record.generation.load(Relaxed)) == generation
+    }
+}
+
 impl<'a> Observer<'a> {
     /// Returns an observer of `view`, whose `look` asks whether the byte lock of a slot is held.
     pub fn new(view: View<'a>, look: &'a dyn Fn(usize) -> Result<Seen>) -> Self {
@@ -73,21 +115,6 @@ impl<'a> Observer<'a> {
     /// Returns the records of slots that were ever taken. Behind them the file may have a hole.
     fn records(&self) -> &'a [SlotRecord] {
         &self.view.slots()[..self.view.slots_bound()]
-    }
-
-    /// Returns the participant in a slot. Looks again when the slot is given to another participant meanwhile.
-    pub(super) fn participant(&self, slot: usize) -> Result<ParticipantStatus> {
-        let record = &self.view.slots()[slot];
-        for _ in 1..LOOKS {
-            // Acquire. Partners: as in `steady_look` and `is_still`.
-            let generation = record.generation.load(Acquire);
-            let participant = self.look_at_slot(slot, record)?;
-            fence(Acquire);
-            if record.generation.load(Relaxed) == generation {
-                return Ok(participant);
-            }
-        }
-        self.look_at_slot(slot, record)
     }
 
     fn look_at_slot(&self, slot: usize, record: &SlotRecord) -> Result<ParticipantStatus> {
@@ -124,11 +151,6 @@ impl<'a> Observer<'a> {
         })
     }
 
-    /// Returns the mapped file.
-    pub(super) fn view(&self) -> View<'a> {
-        self.view
-    }
-
     /// Returns every named lock.
     pub fn locks(&self) -> Result<Vec<LockStatus>> {
         names_of(self.view).map(|named| self.lock(named)).collect()
@@ -144,20 +166,6 @@ impl<'a> Observer<'a> {
             return Activity::PassedOver;
         }
         self.activity_of_process(waiter.slot)
-    }
-
-    /// Returns what a participant that waits does just now, as the kernel says.
-    pub(super) fn activity_of_process(&self, slot: usize) -> Activity {
-        let record = &self.view.slots()[slot];
-        if record.pid_namespace.load(Relaxed) != self.namespace {
-            return Activity::Unknown;
-        }
-        match process::state_of(record.pid.load(Relaxed), record.tid.load(Relaxed)) {
-            ProcessState::Running => Activity::Running,
-            ProcessState::Sleeping => Activity::Sleeping,
-            ProcessState::Stopped => Activity::Stopped,
-            ProcessState::Unknown => Activity::Unknown,
-        }
     }
 
     fn bias_owner_of(&self, lock: &FileLock<Claimed>) -> Option<usize> {
@@ -176,14 +184,6 @@ impl<'a> Observer<'a> {
             }
         }
         Ok(self.look_at(&named)?.0)
-    }
-
-    /// Returns whether the slot still belongs to the participant that it had in `generation`.
-    pub(super) fn is_still(&self, slot: usize, generation: u64) -> bool {
-        // Partner: the fence in `slots::occupy`. If we have read a store of a newcomer, we see that the slot was taken again.
-        fence(Acquire);
-        let record = self.records().get(slot);
-        record.map_or(0, |record| record.generation.load(Relaxed)) == generation
     }
 
     /// Returns one lock without the participants whose slots were given to others meanwhile, and whether there were none.

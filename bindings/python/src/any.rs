@@ -1,6 +1,6 @@
 //! A lock of any kind that one participant has at a time, and the guard of its acquisition.
 
-use crate::coordination::{self, Coordinated};
+use crate::coordinated::Coordinated;
 use crate::file::{FileOptions, OpenFile};
 use pyo3::Python;
 use std::{
@@ -10,10 +10,11 @@ use std::{
     time::Duration,
 };
 use turnlock::{
-    Acquired, Condition, DeathPolicy, Error, KeyParticipantGuard, KeyedLock, LockFile, Mutex, NotUpgraded,
-    Participant, ParticipantGuard, ParticipantPermits, PreviousOwner, RangeLock, RangeParticipantGuard,
-    Result, RingAlgorithm, RwLock, RwLockReadParticipantGuard, RwLockUpgradableParticipantGuard,
-    RwLockWriteParticipantGuard, Semaphore, TurnParticipantGuard, TurnRing, inspect::LockStatus,
+    Acquired, Condition, DeathPolicy, Error, ExclusiveGuard, KeyParticipantGuard, KeyedLock, LockFile, Mutex,
+    NotUpgraded, Participant, ParticipantGuard, ParticipantPermits, PreviousOwner, RangeLock,
+    RangeParticipantGuard, Result, RingAlgorithm, RwLock, RwLockReadParticipantGuard,
+    RwLockUpgradableParticipantGuard, RwLockWriteParticipantGuard, Semaphore, TurnParticipantGuard, TurnRing,
+    inspect::LockStatus,
 };
 
 /// How long an acquisition may wait.
@@ -453,8 +454,8 @@ impl AnyGuard<'_> {
     /// Unlocks, waits until `condition` is notified, and locks again.
     pub fn wait_at(&mut self, condition: &Condition, limit: Limit) -> Result<()> {
         match self {
-            Self::Mutex(guard) => coordination::wait_at(condition, guard, limit),
-            Self::Write(guard) => coordination::wait_at(condition, guard, limit),
+            Self::Mutex(guard) => wait_at(condition, guard, limit),
+            Self::Write(guard) => wait_at(condition, guard, limit),
             Self::Read(_) | Self::Upgradable(_) => Err(Error::InvalidArgument(
                 "a condition waits with a reader/writer lock that is held to write: this one is held to read"
                     .into(),
@@ -525,5 +526,14 @@ impl OpenLock {
     /// Makes it have so many.
     pub fn resize(&self, permits: u32) -> Result<()> {
         self.semaphore()?.resize(permits)
+    }
+}
+
+/// Waits at `condition` with `guard`.
+pub fn wait_at(condition: &Condition, guard: &mut impl ExclusiveGuard, limit: Limit) -> Result<()> {
+    match limit {
+        Limit::Never => condition.wait_for(guard, Duration::ZERO),
+        Limit::For(time) => condition.wait_for(guard, time),
+        Limit::Forever => condition.wait(guard),
     }
 }

@@ -7,7 +7,7 @@ use crate::error::{OrRaise, raise};
 use crate::hold::Held;
 use crate::shared_file::locked;
 use crate::wait::Wait;
-use crate::{coordination, facts, plan, refusal};
+use crate::{facts, plan, refusal, waited};
 use pyo3::{
     IntoPyObjectExt,
     prelude::*,
@@ -232,10 +232,10 @@ impl Hold {
     pub fn wait_at(&self, py: Python, condition: &Condition, limit: Limit) -> PyResult<bool> {
         let mut held = self.take(py)?;
         let waited = py.detach(|| held.wait_at(condition, limit));
-        if !coordination::has_lost_the_lock(&waited) {
+        if !waited::has_lost_the_lock(&waited) {
             *locked(&self.held) = Some(held);
         }
-        coordination::notified(py, waited)
+        waited::notified(py, waited)
     }
 
     fn take(&self, py: Python) -> PyResult<Held> {

@@ -3,6 +3,7 @@
 use crate::any::{AnyLock, Limit, OpenLock, Plan};
 use crate::arguments::limit;
 use crate::claimed::Hold;
+use crate::coordinated::Coordinated;
 use crate::error::{OrRaise, raise};
 use crate::exclusive::Exclusive;
 use crate::recursive::Recursive;
@@ -18,44 +19,7 @@ use std::{
     sync::{Arc, Mutex},
     time::Duration,
 };
-use turnlock::{Barrier, Condition, Error, Event, ExclusiveGuard, Once, OnceRun, Result};
-
-/// One of the four.
-pub enum Coordinated {
-    Condition(Condition),
-    Event(Event),
-    Barrier(Barrier),
-    Once(Once),
-}
-
-/// Waits at `condition` with `guard`.
-pub fn wait_at(condition: &Condition, guard: &mut impl ExclusiveGuard, limit: Limit) -> Result<()> {
-    match limit {
-        Limit::Never => condition.wait_for(guard, Duration::ZERO),
-        Limit::For(time) => condition.wait_for(guard, time),
-        Limit::Forever => condition.wait(guard),
-    }
-}
-
-/// Returns whether the lock could not be taken again, so that what was held is lost.
-pub fn has_lost_the_lock(waited: &Result<()>) -> bool {
-    matches!(
-        waited,
-        Err(Error::NotRecoverable | Error::Damaged { .. } | Error::Replaced { .. } | Error::NotOwner)
-    )
-}
-
-/// What a wait at a condition came to: whether it was notified within the time; or what a signal handler raised, also if it did so
-/// while the lock was taken again.
-pub fn notified(py: Python, waited: Result<()>) -> PyResult<bool> {
-    if let Some(raised) = thread::take_raised() {
-        return Err(raised);
-    }
-    match waited {
-        Err(Error::TimedOut(_) | Error::WouldBlock(_)) => Ok(false),
-        waited => waited.map(|()| true).or_raise(py),
-    }
-}
+use turnlock::{Barrier, Condition, Error, Event, Once, OnceRun, Result};
 
 /// A condition, an event, a barrier or a once.
 #[pyclass(frozen, subclass, module = "turnlock._native")]

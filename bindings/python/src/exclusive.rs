@@ -6,7 +6,7 @@ use crate::error::{OrRaise, raise};
 use crate::hold::Held;
 use crate::shared_file::locked;
 use crate::wait::Wait;
-use crate::{coordination, facts, plan, refusal};
+use crate::{facts, plan, refusal, waited};
 use pyo3::{
     IntoPyObjectExt,
     prelude::*,
@@ -108,10 +108,10 @@ impl Exclusive {
         let held = locked(&self.state).take();
         let mut held = held.or_raise(py)?;
         let waited = py.detach(|| held.wait_at(condition, limit));
-        if !coordination::has_lost_the_lock(&waited) {
+        if !waited::has_lost_the_lock(&waited) {
             self.keep(py, held)?;
         }
-        coordination::notified(py, waited)
+        waited::notified(py, waited)
     }
 
     #[inline]

@@ -21,7 +21,9 @@ mod any;
 mod arena;
 mod arguments;
 mod claimed;
+mod coordinated;
 mod coordination;
+mod detach;
 mod error;
 mod exclusive;
 mod facts;
@@ -34,6 +36,7 @@ mod semlock;
 mod shared_file;
 mod thread;
 mod wait;
+mod waited;
 
 use pyo3::prelude::*;
 
@@ -48,7 +51,7 @@ fn _native(module: &Bound<PyModule>) -> PyResult<()> {
     module.add("abi_version", ABI_VERSION)?;
     module.add("version", env!("CARGO_PKG_VERSION"))?;
     module.add_function(wrap_pyfunction!(refusal::_refused_by, module)?)?;
-    module.add_function(wrap_pyfunction!(shared_file::_detach, module)?)?;
+    module.add_function(wrap_pyfunction!(detach::_detach, module)?)?;
     module.add_class::<exclusive::Exclusive>()?;
     module.add_class::<recursive::Recursive>()?;
     module.add_class::<claimed::Claimed>()?;

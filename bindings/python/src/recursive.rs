@@ -7,7 +7,7 @@ use crate::any::{AnyLock, Limit, OpenLock, Plan};
 use crate::arguments::{Blocking, limit};
 use crate::error::{OrRaise, raise, warn_if_closed};
 use crate::shared_file::locked;
-use crate::{coordination, facts, plan, refusal, thread};
+use crate::{any, facts, plan, refusal, thread, waited};
 use pyo3::{
     prelude::*,
     types::{PyDict, PyList, PyTuple},
@@ -72,7 +72,7 @@ impl Owned {
         if !self.is_mine() {
             return Err(Error::NotOwner);
         }
-        coordination::wait_at(condition, &mut *self.guard, limit)
+        any::wait_at(condition, &mut *self.guard, limit)
     }
 
     /// The guard, of the owner's.
@@ -191,10 +191,10 @@ impl Recursive {
         };
         let mut owned = owned.or_raise(py)?;
         let waited = py.detach(|| owned.wait_at(condition, limit));
-        if !coordination::has_lost_the_lock(&waited) {
+        if !waited::has_lost_the_lock(&waited) {
             self.keep(py, owned)?;
         }
-        coordination::notified(py, waited)
+        waited::notified(py, waited)
     }
 
     #[inline]

@@ -4,10 +4,11 @@
 use crate::any::Limit;
 use crate::arena::{Arena, OpenArena, PLACES, Place};
 use crate::arguments::Blocking;
-use crate::coordination::{has_lost_the_lock, within};
+use crate::coordination::within;
 use crate::error::{OrRaise, raise};
 use crate::shared_file::locked;
 use crate::thread;
+use crate::waited::has_lost_the_lock;
 use pyo3::{
     exceptions::{PyAssertionError, PyValueError},
     prelude::*,

@@ -1,7 +1,5 @@
 //! What all lock objects of this process share of a lock file: who it is, and its participants that no thread uses.
 
-use crate::thread;
-use pyo3::prelude::*;
 use std::{
     fs,
     os::unix::fs::MetadataExt,
@@ -32,19 +30,12 @@ pub fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Gives back the calling thread's participants, and those that no thread uses, in all files: the process ends, and no participant
-/// of it has died.
-#[pyfunction]
-pub fn _detach() {
-    let files: Vec<_> = locked(&FILES).iter().filter_map(Weak::upgrade).collect();
-    for file in files {
-        let spare = std::mem::take(&mut *locked(&file.spare));
-        drop(spare);
-        thread::forget(&file);
-    }
-}
-
 impl SharedFile {
+    /// Those that the process has open.
+    pub fn all() -> Vec<Arc<Self>> {
+        locked(&FILES).iter().filter_map(Weak::upgrade).collect()
+    }
+
     /// The one of the file that `path` names. Should it name another file than the one that was opened a moment ago,
     /// `Slot`s of the wrong file are found, and refused by turnlock: see `OpenFile::with_slot_of_thread`.
     pub fn at(path: &Path) -> std::io::Result<Arc<Self>> {
