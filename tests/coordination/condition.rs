@@ -40,7 +40,7 @@ fn all_that_wait_are_notified() {
     waiters.iter_mut().for_each(|waiter| waiter.expect("done"));
 }
 
-/// The ones that were killed asleep are in the line still, and whoever was killed takes no notification along.
+/// Those that were killed asleep are in the line still, and take no notification along.
 #[test]
 fn the_notification_of_the_dead_goes_to_the_next_one() {
     let place = Place::new();
