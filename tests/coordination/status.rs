@@ -72,7 +72,7 @@ fn an_event_says_how_often_it_was_set_and_who_waits_since_when() {
     assert_eq!(queue(&seen), expected, "in the order in which they came");
     assert!(seen.queue.iter().all(|waiter| waiter.for_seconds.is_some() && waiter.blocked_by.is_none()));
     assert!(seen.queue.iter().all(|waiter| waiter.claim.is_none() && waiter.takes_part.is_none()));
-    // A dead one is in nobody's way.
+    // A dead one is in no other's way.
     waiters[0].kill();
     until("it is gone", || queue(&status_of(&path, "ready")) == expected[1..]);
     event.set().unwrap();
