@@ -147,7 +147,8 @@ impl Condition {
         guard.wait_at(self, Limit::For(limit))?
     }
 
-    /// Waits until `is_so`, which is asked with the lock held: at once, and after each notification. Errors as [`Condition::wait`].
+    /// Waits while the data are not as they should be, by `is_not_so`, which is asked with the lock held: at once, and after each
+    /// notification. Errors as [`Condition::wait`].
     pub fn wait_while<G: ExclusiveGuard>(
         &self,
         guard: &mut G,

@@ -1,7 +1,7 @@
 //! Bad input, and what cannot be.
 
 use crate::party::{a_file, a_party, until_asleep};
-use std::{thread, time::Duration};
+use std::time::Duration;
 use support::Place;
 use turnlock::{AnyLock, Error, LockFile};
 
@@ -89,18 +89,4 @@ fn a_condition_or_a_barrier_that_is_used_is_not_removed() {
     }
     assert!(matches!(condition.notify_one(), Err(Error::NotFound { .. })));
     assert!(matches!(barrier.wait(), Err(Error::NotFound { .. })));
-}
-
-/// Of a wait that a signal handler has interrupted, and of a fork in the midst of one.
-#[test]
-fn a_forked_child_is_not_the_waiter() {
-    let place = Place::new();
-    let (path, file) = a_file(&place);
-    let event = file.event("ready").unwrap();
-    thread::scope(|threads| {
-        let waiter = threads.spawn(|| event.wait());
-        until_asleep(&path, "ready", 1);
-        event.set().unwrap();
-        waiter.join().unwrap().unwrap();
-    });
 }
