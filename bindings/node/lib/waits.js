@@ -13,9 +13,21 @@ const idle = [];
 // The holds that wait now.
 const waiting = new Set();
 
-// The end of the process waits for its threads, so those that wait for a lock are told not to.
+// What the threads are told, and what they tell, in memory that all of them see.
+const shared = (length) => new Int32Array(new SharedArrayBuffer(4 * length));
+const ending = shared(1);
+// One word for each thread: whether it is in native code, of koffi or of the library.
+const inNative = new Set();
+const LONGEST_EXIT = 2000;
+
+// The end of the process stops its threads. Koffi aborts the process if that finds a thread in it, so waits are cancelled, and
+// the threads are out of native code before the process ends.
 process.on('exit', () => {
+  // Before the looks at the threads' words. Partner: worker.js, which sets its word and looks at this one then.
+  Atomics.store(ending, 0, 1);
   for (const hold of waiting) native.hold_cancel(hold);
+  const deadline = performance.now() + LONGEST_EXIT;
+  for (const word of inNative) Atomics.wait(word, 0, 1, Math.max(deadline - performance.now(), 0));
 });
 
 // A thread that calls one function of the library at a time, and keeps the program alive meanwhile.
@@ -43,9 +55,19 @@ class Thread {
     this.#worker?.terminate();
   }
 
+  #start() {
+    const word = shared(1);
+    // It loads koffi first.
+    Atomics.store(word, 0, 1);
+    const worker = new Worker(path.join(__dirname, 'worker.js'), { execArgv: [], workerData: { ending, inNative: word } });
+    inNative.add(word);
+    worker.once('exit', () => inNative.delete(word));
+    return worker;
+  }
+
   #answer(message) {
     return new Promise((resolve, reject) => {
-      const worker = (this.#worker ??= new Worker(path.join(__dirname, 'worker.js'), { execArgv: [] }));
+      const worker = (this.#worker ??= this.#start());
       const answered = ({ status, story, filled }) => {
         worker.off('error', reject);
         worker.unref();

@@ -312,7 +312,8 @@ test('a process ends while it waits, and while its work is done', limited, (t) =
       const { LockFile } = require('turnlock');
       new LockFile(process.argv[1]).${wait}.catch(() => {});
       setTimeout(() => process.exit(7), 100);`;
-    assert.equal(inChild(script, file.path).status, 7, wait);
+    const { status, signal, stderr } = inChild(script, file.path);
+    assert.equal(status, 7, `${wait}: ${signal}: ${stderr}`);
   }
   // Nothing is left to keep it alive.
   const script = `
@@ -448,7 +449,8 @@ test('once: a process that ends at it lets the next one do it', limited, async (
   const script = `
     const { LockFile } = require('turnlock');
     new LockFile(process.argv[1]).once('once').run(() => process.exit(7));`;
-  assert.equal(inChild(script, file.path).status, 7);
+  const { status, signal, stderr } = inChild(script, file.path);
+  assert.equal(status, 7, `${signal}: ${stderr}`);
   assert.equal(await file.once('once').run(() => {}, { timeout: 20_000 }), true);
 });
 

@@ -213,7 +213,8 @@ test('a process ends while it waits', (t) => {
     const lock = new LockFile(process.argv[1]).mutex('lock');
     lock.lock();
     setTimeout(() => process.exit(7), 100);`;
-  assert.equal(inChild(script, file.path).status, 7);
+  const { status, signal, stderr } = inChild(script, file.path);
+  assert.equal(status, 7, `${signal}: ${stderr}`);
   held.unlock();
 });
 
