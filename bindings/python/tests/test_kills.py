@@ -1,7 +1,7 @@
 """Processes of `turnlock.multiprocessing` are killed at any moment, many times: the others go on. Beside it, what the standard module
 does then.
 
-TURNLOCK_KILLS=N: how often they kill in a pool and among the readers of a queue, 200 times if not said.
+TURNLOCK_KILLS=N: how often they kill in a pool and among the readers of a queue, 100 times if not said.
 """
 
 import contextlib
@@ -20,7 +20,7 @@ import pytest
 from children import PATIENCE, until
 from turnlock import multiprocessing
 
-KILLS = int(os.environ.get("TURNLOCK_KILLS", "200"))
+KILLS = int(os.environ.get("TURNLOCK_KILLS", "100"))
 # With the other start methods a process takes a good while to begin.
 FEW = max(KILLS // 50, 4)
 methods = pytest.mark.parametrize(("method", "kills"), [("fork", KILLS), ("spawn", FEW), ("forkserver", FEW)])
