@@ -1,6 +1,7 @@
 #!/bin/sh
 # Builds turnlock and installs the command, the headers for C and C++, the shared and the static library, the manual pages,
-# what bash, zsh and fish complete its command lines by, and what pkg-config and CMake find it by.
+# what bash, zsh and fish complete its command lines by, what pkg-config and CMake find it by, and, where SQLite's headers are
+# (libsqlite3-dev), the extension turnlock_vfs for SQLite.
 #
 #   ./install.sh [PREFIX]
 #
@@ -79,6 +80,14 @@ ln -sf "libturnlock.so.$version" "$root/lib/libturnlock.so.$abi"
 ln -sf "libturnlock.so.$abi" "$root/lib/libturnlock.so"
 install -m 644 "$built/libturnlock.a" "$root/lib/libturnlock.a"
 without --strip-debug "$root/lib/libturnlock.a"
+# The extension for SQLite, where its headers are.
+rm -f "$root/lib/turnlock_vfs.so"
+extension=0
+said=$(integrations/sqlite/build.sh include "$root/lib" "$root/lib/turnlock_vfs.so" 2>&1) || extension=$?
+if [ "$extension" != 0 ] && [ "$extension" != 3 ]; then
+    printf '%s\n' "$said" >&2
+    exit 1
+fi
 cat > "$root/lib/pkgconfig/turnlock.pc" <<EOF
 prefix=$prefix
 libdir=\${prefix}/lib
@@ -150,6 +159,7 @@ completions zsh zsh/site-functions/_turnlock
 completions fish fish/vendor_completions.d/turnlock.fish
 
 echo "turnlock $version is in $root"
+[ "$extension" = 0 ] || echo "without turnlock_vfs, the extension for SQLite: $said"
 if [ -n "${DESTDIR:-}" ]; then
     echo "It is for $prefix: copy it there before using it."
     exit 0

@@ -2,7 +2,7 @@
 # APCu (PHP's shared cache) with turnlock's locks: fetches APCu's source as Debian's package manager has it, builds it as it
 # is and with turnlock, runs its own tests with both, kills readers of both (apcu#632), and writers of the one with turnlock.
 #
-#     examples/apcu/build.sh [FOLDER [KILLS]]
+#     integrations/apcu/build.sh [FOLDER [KILLS]]
 #
 # Debian or Ubuntu, with php-cli, php-dev and a C compiler installed, and `deb-src` among apt's sources (or APCu's .orig.tar
 # of the package php-apcu in FOLDER already). FOLDER, `target/apcu` if not said, gets everything; nothing is installed. KILLS
