@@ -5,7 +5,8 @@
  * It is a VFS over the default one, which goes on doing all of the work. Only three things are added:
  *
  *  - A connection that asks for the right to write (in WAL mode the lock WAL_WRITE_LOCK, else RESERVED) takes the turn first
- *    (turn.h), without a wait. If it is another's, the answer is SQLITE_BUSY, as if that one was writing already.
+ *    (turn.h), without a wait. If it is another's, the answer is SQLITE_BUSY, as if that one was writing already. Without a WAL one
+ *    that is told SQLITE_BUSY by SQLite's own locks, because another one commits or rolls back, goes on likewise.
  *  - SQLite then gives up its snapshot, calls the busy handler, which sleeps, and begins anew. That first sleep is left out;
  *    and where SQLite is about to take a new snapshot, the connection waits for the turn. To wait in the call before would be
  *    worthless: the snapshot would be of a time before the wait, and nothing can be written upon an old one.
@@ -227,11 +228,11 @@ static int lock_file(sqlite3_file *file, int level) {
         if (status != SQLITE_OK) return status;
     }
     int status = METHODS(file)->xLock(real(file), level);
-    if (level == SQLITE_LOCK_RESERVED) {
-        connection->is_writing = status == SQLITE_OK;
-        if (status == SQLITE_BUSY) note_denial(connection);
-    }
-    if (level <= SQLITE_LOCK_RESERVED && status != SQLITE_OK) end_turn(connection);
+    if (level == SQLITE_LOCK_RESERVED) connection->is_writing = status == SQLITE_OK;
+    /* Not to read, while another one commits, either; nor to roll back what a dead writer left. Only a writer that commits keeps its
+     * turn until the readers are gone. */
+    if (status == SQLITE_BUSY && !connection->is_writing) note_denial(connection);
+    if (status != SQLITE_OK && !connection->is_writing) end_turn(connection);
     return status;
 }
 
