@@ -13,7 +13,7 @@ use crate::registers::{self, Exclusively, coordination_words};
 use std::time::Duration;
 use turnlock_core::acquire::site::Limit;
 use turnlock_core::coordination::{self, Arrival, Breach, Cause, Standing};
-use turnlock_core::error::{Error, Result};
+use turnlock_core::error::{Awaited, Error, Result};
 use turnlock_core::sync::Ordering::{Acquire, Relaxed};
 
 /// The kind of a [`Barrier`].
@@ -230,18 +230,6 @@ impl Handle<BarrierKind> {
         view.lock(self.lock.region).cells[attachment.slot].claim.last.store(who, Relaxed);
     }
 
-    fn gone(&self) -> Error {
-        let file = &self.file.open;
-        if self.still_exists() {
-            let region = self.lock.region;
-            file.damaged(format!(
-                "the state of its barrier in region {region} is impossible: the file was overwritten"
-            ))
-        } else {
-            file.removed()
-        }
-    }
-
     pub(crate) fn wait_for_all(
         &self,
         parties: u32,
@@ -271,7 +259,7 @@ impl Handle<BarrierKind> {
         let slept =
             self.sleep(attachment, (wake, false), limit, || !barrier.is_waiting(generation), look_after);
         let error = match slept {
-            Ok(slept) => error_of(slept, limit),
+            Ok(slept) => error_of(slept, limit, Awaited::Parties),
             Err(error) => Some(error),
         };
         if !attachment.is_ours() {

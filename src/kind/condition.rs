@@ -21,7 +21,7 @@ use std::{
 };
 use turnlock_core::acquire::site::Limit;
 use turnlock_core::coordination::{self, Slept, Ticket};
-use turnlock_core::error::{Error, Result};
+use turnlock_core::error::{Awaited, Error, Result};
 use turnlock_core::sync::Ordering::{AcqRel, Acquire};
 
 /// The kind of a [`Condition`].
@@ -346,7 +346,7 @@ impl Handle<ConditionKind> {
             }
             std::thread::sleep(BETWEEN_LOOKS);
         }
-        Err(limit.passed())
+        Err(limit.passed_before(Awaited::Notification))
     }
 
     /// Sleeps until `me` is notified, or something else ends the wait: then it waits no longer. If it was notified meanwhile, that
@@ -360,7 +360,7 @@ impl Handle<ConditionKind> {
             self.sleep(attachment, (wake, true), limit, || !condition.is_waiting(me, ticket), look_after);
         let error = match slept {
             Ok(Slept::Over) => return Ok(()),
-            Ok(slept) => error_of(slept, limit),
+            Ok(slept) => error_of(slept, limit, Awaited::Notification),
             Err(error) => Some(error),
         };
         if attachment.is_ours() && !condition.give_up(me, ticket) {

@@ -11,8 +11,8 @@ use crate::attach::{
 use crate::os::linux::Linux;
 use crate::registers::FileLock;
 use turnlock_core::acquire::site::Limit;
-use turnlock_core::coordination::{Bed, Slept, sleep_until};
-use turnlock_core::error::{Error, Result};
+use turnlock_core::coordination::{Slept, WaitContext, sleep_until};
+use turnlock_core::error::{Awaited, Error, Result};
 use turnlock_core::sync::AtomicU32;
 use turnlock_core::wait::{Stop, name_of};
 
@@ -42,6 +42,20 @@ impl<K: LockKind> Handle<K> {
         self.check_exists()
     }
 
+    /// Returns the error for a state that has the tag of another name.
+    #[cold]
+    pub(super) fn gone(&self) -> Error {
+        let file = &self.file.open;
+        if !self.still_exists() {
+            return file.removed();
+        }
+        file.damaged(format!(
+            "the state of its {} in region {} is impossible: the file was overwritten",
+            K::NAME,
+            self.lock.region
+        ))
+    }
+
     /// Begins a wait.
     ///
     /// # Errors
@@ -69,7 +83,7 @@ impl<K: LockKind> Handle<K> {
         let (region, slot) = (self.lock.region, attachment.slot);
         let lock = FileLock::new(self.file.open.view(), region).lock;
         let cell = &lock.cells[slot];
-        let bed = Bed {
+        let context = WaitContext {
             wake,
             asleep: alone.then_some(&cell.asleep),
             waiting_since: &cell.waiting_since,
@@ -78,7 +92,7 @@ impl<K: LockKind> Handle<K> {
             stop: Stop { cancel: Some(&attachment.cancel), interrupt: self.file.interrupt.as_ref() },
             adaptive: &attachment.adaptive,
         };
-        let slept = sleep_until::<Linux>(&bed, is_over, || {
+        let slept = sleep_until::<Linux>(&context, is_over, || {
             self.check_there()?;
             nap()
         })?;
@@ -110,11 +124,11 @@ impl<K: LockKind> Handle<K> {
     }
 }
 
-/// Returns the error of a wait that ended like this; `None`: what it waited for has come.
-pub(super) fn error_of(slept: Slept, limit: Limit) -> Option<Error> {
+/// Returns the error of a wait for `awaited` that ended like this; `None`: what it waited for has come.
+pub(super) fn error_of(slept: Slept, limit: Limit, awaited: Awaited) -> Option<Error> {
     match slept {
         Slept::Over => None,
-        Slept::TimedOut => Some(limit.passed()),
+        Slept::TimedOut => Some(limit.passed_before(awaited)),
         Slept::Cancelled => Some(Error::Cancelled),
         Slept::Interrupted | Slept::Forked => Some(Error::Interrupted),
     }

@@ -3,7 +3,9 @@
 use super::futex::Loom;
 use std::time::Duration;
 use turnlock_core::acquire::site::Limit;
-use turnlock_core::coordination::{Barrier, Bed, Condition, Event, SleeperCell, Slept, Tag, sleep_until};
+use turnlock_core::coordination::{
+    Barrier, Condition, Event, SleeperCell, Slept, Tag, WaitContext, sleep_until,
+};
 use turnlock_core::sync::{AtomicU32, AtomicU64};
 use turnlock_core::wait::{AdaptiveSpin, CalledWord, Stop, name_of};
 
@@ -84,7 +86,7 @@ impl Words {
     /// Has `me` sleep until `is_over`, where it is called or where all do.
     pub fn sleep(&self, me: usize, alone: bool, is_over: impl Fn() -> bool) {
         let (adaptive, since) = (AdaptiveSpin::default(), AtomicU64::new(0));
-        let bed = Bed {
+        let context = WaitContext {
             wake: if alone { &self.cells[me].called } else { &self.wake },
             asleep: alone.then_some(&self.cells[me].asleep),
             waiting_since: &since,
@@ -93,6 +95,6 @@ impl Words {
             stop: Stop { cancel: None, interrupt: None },
             adaptive: &adaptive,
         };
-        assert_eq!(sleep_until::<Loom>(&bed, is_over, || Ok(())).unwrap(), Slept::Over);
+        assert_eq!(sleep_until::<Loom>(&context, is_over, || Ok(())).unwrap(), Slept::Over);
     }
 }
