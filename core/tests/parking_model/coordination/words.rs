@@ -32,7 +32,6 @@ impl SleeperCell for Cell {
 pub struct Words {
     state: AtomicU64,
     sequence: AtomicU64,
-    passing: AtomicU32,
     wake: AtomicU32,
     entries: [AtomicU64; SLOTS],
     cells: [Cell; SLOTS],
@@ -44,7 +43,6 @@ impl Words {
         Self {
             state: AtomicU64::new(0),
             sequence: AtomicU64::new(0),
-            passing: AtomicU32::new(0),
             wake: AtomicU32::new(0),
             entries: std::array::from_fn(|_| AtomicU64::new(0)),
             cells: std::array::from_fn(|_| Cell { called: AtomicU32::new(0), asleep: AtomicU32::new(0) }),
@@ -55,7 +53,6 @@ impl Words {
     pub fn condition(&self) -> Condition<'_, Cell> {
         Condition {
             sequence: &self.sequence,
-            passing: &self.passing,
             entries: &self.entries,
             cells: &self.cells,
             slots_in_use: &self.slots_in_use,
