@@ -1,6 +1,6 @@
 //! What participants do at a condition.
 
-use super::{futex::Loom, words::Words};
+use super::{Words, futex::Loom, sleep};
 use loom::{sync::Mutex, thread};
 use std::sync::Arc;
 use turnlock_core::sync::Ordering::{Acquire, Release};
@@ -27,7 +27,7 @@ impl Scene {
         while *data == 0 {
             let ticket = condition.begin::<Loom>(me);
             drop(data);
-            self.words.sleep(me, true, || !condition.is_waiting(me, ticket));
+            sleep(&self.words, me, true, || !condition.is_waiting(me, ticket));
             data = self.lock.lock().unwrap();
             condition.consume(me);
         }

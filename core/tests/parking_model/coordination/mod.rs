@@ -6,8 +6,19 @@ mod conditions;
 mod events;
 mod words;
 
-use super::futex;
+use super::futex::{self, Loom};
+use std::time::Duration;
 use support::checker::{alone, check};
+use turnlock_core::acquire::site::Limit;
+use turnlock_core::coordination::Slept;
+
+type Words = words::Words<3>;
+
+/// Has `me` sleep until `is_over`, where it is called (`alone`) or where all do.
+fn sleep(words: &Words, me: usize, alone: bool, is_over: impl Fn() -> bool) {
+    let limit = Limit::For(Duration::from_secs(1_000_000));
+    assert_eq!(words.sleep::<Loom>((me, alone), limit, is_over, || Ok(())), Slept::Over);
+}
 
 /// What threads do, and how many preemptions there are.
 type Scene = (fn(), Option<usize>);

@@ -1,15 +1,13 @@
-//! The words of a condition, an event and a barrier, for three slots.
+//! The words of a condition, an event and a barrier. The searches under shuttle use this file, too.
 
-use super::futex::Loom;
-use std::time::Duration;
 use turnlock_core::acquire::site::Limit;
 use turnlock_core::coordination::{
     Barrier, Condition, Event, SleeperCell, Slept, Tag, WaitContext, sleep_until,
 };
+use turnlock_core::error::Result;
 use turnlock_core::sync::{AtomicU32, AtomicU64};
-use turnlock_core::wait::{AdaptiveSpin, CalledWord, Stop, name_of};
+use turnlock_core::wait::{AdaptiveSpin, CalledWord, Platform, Stop, name_of};
 
-pub const SLOTS: usize = 3;
 const GENERATION: u64 = 1;
 
 pub struct Cell {
@@ -29,7 +27,7 @@ impl SleeperCell for Cell {
     }
 }
 
-pub struct Words {
+pub struct Words<const SLOTS: usize> {
     state: AtomicU64,
     sequence: AtomicU64,
     wake: AtomicU32,
@@ -38,7 +36,7 @@ pub struct Words {
     slots_in_use: AtomicU32,
 }
 
-impl Words {
+impl<const SLOTS: usize> Words<SLOTS> {
     pub fn new() -> Self {
         Self {
             state: AtomicU64::new(0),
@@ -80,18 +78,24 @@ impl Words {
         &self.entries[slot]
     }
 
-    /// Has `me` sleep until `is_over`, where it is called or where all do.
-    pub fn sleep(&self, me: usize, alone: bool, is_over: impl Fn() -> bool) {
+    /// Has `me` sleep until `is_over`, where it is called (`alone`) or where all do.
+    pub fn sleep<P: Platform>(
+        &self,
+        (me, alone): (usize, bool),
+        limit: Limit,
+        is_over: impl Fn() -> bool,
+        nap: impl FnMut() -> Result<()>,
+    ) -> Slept {
         let (adaptive, since) = (AdaptiveSpin::default(), AtomicU64::new(0));
         let context = WaitContext {
             wake: if alone { &self.cells[me].called } else { &self.wake },
             asleep: alone.then_some(&self.cells[me].asleep),
             waiting_since: &since,
             name: name_of(1, me),
-            limit: Limit::For(Duration::from_secs(1_000_000)),
+            limit,
             stop: Stop { cancel: None, interrupt: None },
             adaptive: &adaptive,
         };
-        assert_eq!(sleep_until::<Loom>(&context, is_over, || Ok(())).unwrap(), Slept::Over);
+        sleep_until::<P>(&context, is_over, nap).unwrap()
     }
 }
