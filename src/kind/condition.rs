@@ -9,7 +9,7 @@ use super::{
     participant::Participant,
     rwlock::RwLockKind,
     rwlock_guard::Writing,
-    sleeping::error_of,
+    sleeping::{SleepsOn, error_of},
 };
 use crate::attach::{attachment::Attachment, file_handle::FileHandle, thread::with_thread_attachment};
 use crate::layout::{Cell, CoordinationWords, Kind};
@@ -327,8 +327,8 @@ impl Handle<ConditionKind> {
         let wake = &self.file.open.view().lock(self.lock.region).cells[me].called;
         let look_after =
             || self.condition().look_after::<Linux>(me, |slot| self.reap_if_dead(attachment, slot));
-        let slept =
-            self.sleep(attachment, (wake, true), limit, || !condition.is_waiting(me, ticket), look_after);
+        let on = SleepsOn { wake, alone: true, spins: true };
+        let slept = self.sleep(attachment, &on, limit, || !condition.is_waiting(me, ticket), look_after);
         let error = match slept {
             Ok(Slept::Over) => return Ok(()),
             Ok(slept) => error_of(slept, limit, Awaited::Notification),

@@ -4,7 +4,7 @@ use super::{
     claimed::{ClaimedOptions, claimed_options},
     handle::{BiasUse, Handle, LockKind},
     participant::Participant,
-    sleeping::error_of,
+    sleeping::{SleepsOn, error_of},
 };
 use crate::attach::{attachment::Attachment, file_handle::FileHandle};
 use crate::layout::Kind;
@@ -162,7 +162,8 @@ impl Handle<EventKind> {
         let _wait = self.begin_wait(attachment)?;
         let event = self.event();
         let wake = &coordination_words(self.file.open.view(), self.lock.region).wake;
-        let slept = self.sleep(attachment, (wake, false), limit, || event.came(began), || Ok(()))?;
+        let on = SleepsOn { wake, alone: false, spins: true };
+        let slept = self.sleep(attachment, &on, limit, || event.came(began), || Ok(()))?;
         match error_of(slept, limit, Awaited::Event) {
             Some(error) => Err(error),
             None => self.there(|event| event.begin()).map(drop),

@@ -28,6 +28,16 @@ impl Drop for Wait<'_> {
     }
 }
 
+/// What a participant sleeps on.
+pub(super) struct SleepsOn<'a> {
+    /// Futex word: changes when it should look again.
+    pub wake: &'a AtomicU32,
+    /// No other participant sleeps there.
+    pub alone: bool,
+    /// It stays awake for a while first, since what it waits for may come soon.
+    pub spins: bool,
+}
+
 impl<K: LockKind> Handle<K> {
     /// Checks that the file is whole, and that what the handle was opened for was not removed.
     ///
@@ -67,15 +77,14 @@ impl<K: LockKind> Handle<K> {
         Ok(Wait(attachment, region))
     }
 
-    /// Sleeps until `is_over`, or something else ends the wait. `wake` is where it sleeps; `alone`: no other participant sleeps
-    /// there. `nap` is called after each nap in which nothing came.
+    /// Sleeps until `is_over`, or something else ends the wait. `nap` is called after each nap in which nothing came.
     ///
     /// # Errors
     /// Those of `nap`; [`Handle::check_there`].
     pub(super) fn sleep(
         &self,
         attachment: &Attachment,
-        (wake, alone): (&AtomicU32, bool),
+        on: &SleepsOn<'_>,
         limit: Limit,
         is_over: impl Fn() -> bool,
         mut nap: impl FnMut() -> Result<()>,
@@ -84,13 +93,13 @@ impl<K: LockKind> Handle<K> {
         let lock = FileLock::new(self.file.open.view(), region).lock;
         let cell = &lock.cells[slot];
         let context = WaitContext {
-            wake,
-            asleep: alone.then_some(&cell.asleep),
+            wake: on.wake,
+            asleep: on.alone.then_some(&cell.asleep),
             waiting_since: &cell.waiting_since,
             name: name_of(region, slot),
             limit,
             stop: Stop { cancel: Some(&attachment.cancel), interrupt: self.file.interrupt.as_ref() },
-            adaptive: &attachment.adaptive,
+            adaptive: on.spins.then_some(&attachment.adaptive),
         };
         let slept = sleep_until::<Linux>(&context, is_over, || {
             self.check_there()?;

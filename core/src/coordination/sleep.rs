@@ -10,8 +10,9 @@ use crate::sync::{
 use crate::wait::{AdaptiveSpin, Platform, Stop};
 use std::time::Duration;
 
-/// The first nap, in nanoseconds. Each further one is twice as long.
-const FIRST_NAP: u64 = 1_000_000;
+/// The first nap, in nanoseconds. Each further one is twice as long. Not shorter: where the alarm would be the next one of its processor,
+/// the kernel sets the processor's timer for it, and once more when the sleep ends before; that costs as much as a context switch.
+const FIRST_NAP: u64 = 20_000_000;
 /// The longest: a death or a lost wake-up is noticed at its end.
 const LONGEST_NAP: u64 = 50_000_000;
 /// Between two questions whether a wait is to end, if no signal comes.
@@ -31,8 +32,8 @@ pub struct WaitContext<'a> {
     pub limit: Limit,
     /// What ends the wait before.
     pub stop: Stop<'a>,
-    /// How long it stays awake first.
-    pub adaptive: &'a AdaptiveSpin,
+    /// How long it stays awake first; `None`: not at all.
+    pub adaptive: Option<&'a AdaptiveSpin>,
 }
 
 /// How a wait ended.
@@ -65,7 +66,7 @@ pub fn sleep_until<P: Platform>(
     if context.limit == Limit::Never {
         return Ok(Slept::TimedOut);
     }
-    if context.adaptive.spin_for_others::<P>(|| !is_over()) {
+    if context.adaptive.is_some_and(|adaptive| adaptive.spin_for_others::<P>(|| !is_over())) {
         return Ok(Slept::Over);
     }
     let (process, began) = (P::process_mark(), P::monotonic_ns());
@@ -88,9 +89,11 @@ fn sleep<P: Platform>(
 ) -> Result<Slept> {
     let (mut length, mut asked) = (FIRST_NAP, began);
     loop {
-        let waited = P::monotonic_ns().saturating_sub(began);
         let left = match context.limit {
-            Limit::For(limit) => u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX).saturating_sub(waited),
+            Limit::For(limit) => {
+                let waited = P::monotonic_ns().saturating_sub(began);
+                u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX).saturating_sub(waited)
+            }
             _ => u64::MAX,
         };
         if left == 0 {

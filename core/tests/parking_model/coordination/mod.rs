@@ -4,15 +4,15 @@
 mod barriers;
 mod conditions;
 mod events;
-mod words;
 
 use super::futex::{self, Loom};
 use std::time::Duration;
 use support::checker::{alone, check};
+use support::coordination_words;
 use turnlock_core::acquire::site::Limit;
 use turnlock_core::coordination::Slept;
 
-type Words = words::Words<3>;
+type Words = coordination_words::Words<3>;
 
 /// Has `me` sleep until `is_over`, where it is called (`alone`) or where all do.
 fn sleep(words: &Words, me: usize, alone: bool, is_over: impl Fn() -> bool) {

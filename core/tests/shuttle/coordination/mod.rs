@@ -10,8 +10,6 @@ mod conditions;
 mod events;
 #[cfg(feature = "mutants")]
 mod with_mutants;
-#[path = "../../parking_model/coordination/words.rs"]
-mod words;
 mod world;
 
 use crate::scheduler::Lifetimes;

@@ -2,7 +2,6 @@
 //!
 //! What is plain here is no step of the model: the kernel does it at once, or only the checker knows it.
 
-use super::words::Words;
 use crate::kernel::Kernel;
 use crate::oracle::{Buried, task};
 use crate::scheduler::{Lifetimes, MOST_TASKS};
@@ -14,6 +13,7 @@ use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool as PlainBool, AtomicUsize as PlainUsize, Ordering::SeqCst};
 use std::time::Duration;
+use support::coordination_words::Words;
 use turnlock_core::acquire::site::Limit;
 use turnlock_core::coordination::Slept;
 use turnlock_core::error::Result;

@@ -1,4 +1,4 @@
-//! The words of a condition, an event and a barrier. The searches under shuttle use this file, too.
+//! The words of a condition, an event and a barrier, for searches under a checker.
 
 use turnlock_core::acquire::site::Limit;
 use turnlock_core::coordination::{
@@ -94,7 +94,7 @@ impl<const SLOTS: usize> Words<SLOTS> {
             name: name_of(1, me),
             limit,
             stop: Stop { cancel: None, interrupt: None },
-            adaptive: &adaptive,
+            adaptive: Some(&adaptive),
         };
         sleep_until::<P>(&context, is_over, nap).unwrap()
     }
