@@ -13,7 +13,7 @@ use crate::registers::{self, Exclusively, coordination_words};
 use std::time::Duration;
 use turnlock_core::acquire::site::Limit;
 use turnlock_core::coordination;
-use turnlock_core::error::{Awaited, Result};
+use turnlock_core::error::{Awaited, Error, Result};
 
 /// The kind of an [`Event`].
 #[derive(Debug)]
@@ -164,9 +164,7 @@ impl Handle<EventKind> {
         let wake = &coordination_words(self.file.open.view(), self.lock.region).wake;
         let on = SleepsOn { wake, alone: false, spins: true };
         let slept = self.sleep(attachment, &on, limit, || event.came(began), || Ok(()))?;
-        match error_of(slept, limit, Awaited::Event) {
-            Some(error) => Err(error),
-            None => self.there(|event| event.begin()).map(drop),
-        }
+        let ended_by: Option<Error> = error_of(slept, limit, Awaited::Event);
+        ended_by.map_or_else(|| self.there(|event| event.begin()).map(drop), Err)
     }
 }
