@@ -155,7 +155,7 @@ uint32_t turnlock_version_number(void);
 #define TURNLOCK_ERROR_WOULD_BLOCK (-2)
 
 /**
- * The time limit passed before the turn came. The place in the queue was given up.
+ * The time limit passed before the turn, or what was waited for, came. A place in a queue was given up.
  */
 #define TURNLOCK_ERROR_TIMED_OUT (-3)
 

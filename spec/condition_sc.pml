@@ -27,7 +27,7 @@
  *   give_up, decline            give_up: the limit is over; decline: the mutex cannot be taken again
  *   lock, consume, returned     the mutex again, and only then the notification
  *   notify, find, found, call   notify_one and notify_all, give_to_oldest, wake
- *   pass_on, orphan, has_copy, again, successor, passed, pass_end    pass_on, with `passing` in hand from `orphan` on
+ *   pass_on, orphan, successor, again, passed, pass_end    pass_on, pass_on_from, successor_for
  *   reap                        reap, with the byte lock in hand
  *
  * ASSERTED, each named where it stands:
@@ -102,7 +102,6 @@
 byte entry[N];
 bit called[N];              /* the futex word has changed since its participant read it */
 byte sequence;              /* of tickets and of notifications */
-byte passing;               /* 0, or p + 1: p passes on */
 byte mutex;                 /* 0, or p + 1 */
 
 /* ---- The kernel, and the slots' states -------------------------------------------------------------------------------- */
@@ -113,6 +112,7 @@ bit asleep[N];
 /* ---- What only the checker knows ------------------------------------------------------------------------------------ */
 #define BIT(n) (1 << (n))
 int pending;                /* the notifications that found a waiter, and that no wait has consumed */
+int dropped;                /* those of them whose waiter died, and that found no other one */
 byte since[N];              /* not 0: waits, and this was `sequence` when that began; a later notification counts it */
 bit lost, overtaken;        /* asserted to be 0 */
 byte items;                 /* data of the program: with the mutex */
@@ -138,11 +138,7 @@ byte deaths, give_ups, declines;
 #define IS_DEAD(p) (in_use[p] && byte_lock[p] == 0)
 #define IS_NOTIFIED_DEAD(p) (p != i && (STATE(entry[p]) == IS_NOTIFIED || STATE(entry[p]) == IS_PASSED) && IS_DEAD(p))
 #define HAS_ORPHAN(p) (STATE(entry[p]) == IS_ORPHAN)
-#ifdef MUTANT_DeadPasserLeft
-#define MAY_PASS_ON (ANY(HAS_ORPHAN) && passing == 0)
-#else
-#define MAY_PASS_ON (ANY(HAS_ORPHAN) && (passing == 0 || IS_DEAD(passing - 1)))
-#endif
+#define MAY_PASS_ON ANY(HAS_ORPHAN)
 
 #ifdef MUTANT_FirstFound
 #define IS_OLDEST(ticket) (best == 0)
@@ -160,6 +156,11 @@ byte deaths, give_ups, declines;
 #define IS_OLDER(p) (since[p] != 0 && STATE(entry[p]) == IS_WAITING && NUMBER(entry[p]) < v)
 #define CHOSEN overtaken = ANY(IS_OLDER); assert(!overtaken)                          /* ORDER */
 #define NONE_THERE lost = ANY(IS_MISSED); assert(!lost)                               /* LOST */
+/* One that had drawn its ticket and was about to wait may be found by another participant that passes on, before or after. */
+#define HAS_IT(p) (entry[p] == PASSED(n))
+#define DROPPED_UNLESS_GIVEN \
+    if :: ANY(HAS_IT) :: else -> pending = pending & ~BIT(n); dropped = dropped | BIT(n) fi
+#define GIVEN_IF_DROPPED pending = pending | (dropped & BIT(n)); dropped = dropped & ~BIT(n)
 #define IS_LOST(p) (asleep[p] && (STATE(entry[p]) != IS_WAITING || (pending >> since[p]) >> 1 != 0 || items > stranded))
 
 #if ITEMS
@@ -400,46 +401,23 @@ call:
     :: atomic { q = 0; after = 0; goto take }
     fi;
 
-pass_on: /* One participant at a time. If that is dead, it is reaped, which sets `passing` free. */
-    STEP(if
-         :: passing == 0 -> passing = i + 1
-         :: else ->
-#ifndef MUTANT_DeadPasserLeft
-            if
-            :: passing != i + 1 && IS_DEAD(passing - 1) -> q = passing - 1; byte_lock[q] = i + 1; goto reap
-            :: else
-            fi;
-#endif
-            goto pass_end
-         fi);
+pass_on: /* Any number of participants at a time; each step is one that another may have done by then. */
     atomic { o = 0 };
 orphan:
     do
     :: atomic { o < N && STATE(entry[o]) != IS_ORPHAN -> o++ }
-    :: atomic { o < N && STATE(entry[o]) == IS_ORPHAN -> n = NUMBER(entry[o]); j = 0; goto has_copy }
-    :: atomic { o >= N -> o = 0; break }
+    :: atomic { o < N && STATE(entry[o]) == IS_ORPHAN -> n = NUMBER(entry[o]); break }
+    :: atomic { o >= N -> o = 0; goto pass_end }
     od;
-    STEP(passing = 0);
-    goto pass_end;
-has_copy: /* Another cell may have this number: then a passer died before it cleared this one. */
-#ifndef MUTANT_PassedTwice
-    do
-    :: atomic { j < N && j != o && (entry[j] == PASSED(n) || entry[j] == ORPHAN(n)) -> goto passed }
-    :: atomic { j < N && (j == o || (entry[j] != PASSED(n) && entry[j] != ORPHAN(n))) -> j++ }
-    :: atomic { j >= N -> break }
-    od;
-#endif
-again:  /* If the other copy was consumed before we came to its cell, this one was cleared before that. */
-#ifndef MUTANT_NoSecondLookAtOrphan
-    if
-    :: atomic { entry[o] == ORPHAN(n) -> skip }
-    :: atomic { entry[o] != ORPHAN(n) -> j = 0; n = 0; goto orphan }
-    fi;
-#endif
-successor:
+successor: /* The oldest waiter that was there, unless another cell has this number: then it was passed on, and this one not cleared yet. */
     atomic { j = 0; best = 0; v = 0 };
     do
+#ifndef MUTANT_PassedTwice
+    :: atomic { j < N && entry[j] == PASSED(n) -> goto passed }
+    :: atomic { j < N && entry[j] != PASSED(n) ->
+#else
     :: atomic { j < N ->
+#endif
         if
         :: STATE(entry[j]) == IS_WAITING && WAS_THERE(NUMBER(entry[j])) && IS_OLDEST(NUMBER(entry[j])) ->
             best = j + 1; v = NUMBER(entry[j])
@@ -449,19 +427,26 @@ successor:
     :: atomic { j >= N -> break }
     od;
     if
-    :: atomic { best != 0 -> skip };
-       STEP(if
-            :: entry[best - 1] == WAITING(v) -> CHOSEN; entry[best - 1] = PASSED(n); since[best - 1] = 0; v = 0
-            :: else -> goto successor
-            fi);
-       CALL(best - 1)
     :: atomic { best == 0 -> skip };
-       STEP(NONE_THERE; pending = pending & ~BIT(n);
-            if :: entry[o] == ORPHAN(n) -> entry[o] = IDLE :: else fi;
+       STEP(if :: entry[o] == ORPHAN(n) -> NONE_THERE; DROPPED_UNLESS_GIVEN; entry[o] = IDLE :: else fi;
             j = 0; n = 0; goto orphan)
+    :: atomic { best != 0 -> skip }
     fi;
+again:  /* If the other copy was consumed, or its waiter died, before we came to its cell, this one was cleared before that. */
+#ifndef MUTANT_NoSecondLookAtOrphan
+    if
+    :: atomic { entry[o] == ORPHAN(n) -> skip }
+    :: atomic { entry[o] != ORPHAN(n) -> j = 0; n = 0; v = 0; best = 0; goto orphan }
+    fi;
+#endif
+    STEP(if
+         :: entry[best - 1] == WAITING(v) ->
+            CHOSEN; entry[best - 1] = PASSED(n); since[best - 1] = 0; GIVEN_IF_DROPPED; v = 0
+         :: else -> goto successor
+         fi);
+    CALL(best - 1);
 passed:
-    STEP(if :: entry[o] == ORPHAN(n) -> entry[o] = IDLE :: else fi; j = 0; n = 0; best = 0; goto orphan);
+    STEP(if :: entry[o] == ORPHAN(n) -> entry[o] = IDLE :: else fi; j = 0; n = 0; v = 0; best = 0; goto orphan);
 pass_end:
     if
     :: atomic { after == FOR_TAKE -> after = 0; goto take }
@@ -481,10 +466,6 @@ reap:
 #endif
          :: else
          fi);
-    if
-    :: atomic { passing == q + 1 -> skip }; STEP(passing = 0)
-    :: atomic { passing != q + 1 -> skip }
-    fi;
     if
     :: atomic { after == FOR_ATTACH -> q = 0; goto take }
     :: atomic { after != FOR_ATTACH -> skip };

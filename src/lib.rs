@@ -176,7 +176,7 @@ pub use turnlock_core::sync;
 pub use turnlock_core::trace;
 pub use turnlock_core::{
     Error, Result, error,
-    error::{LockedBy, status, status_text},
+    error::{Awaited, LockedBy, status, status_text},
 };
 #[cfg(feature = "messages")]
 pub use turnlock_message as message;

@@ -216,6 +216,8 @@ pub enum Mutant {
     NotificationDies,
     /// A notification of the dead is passed on without a look whether another waiter has it already.
     PassedOnTwice,
+    /// A participant that passes a notification on does not look again whether the dead one's entry still has it.
+    OrphanReadOnce,
     /// A waiter that a dead one's notification was passed on to clears its own entry before the dead one's.
     OwnEntryFirst,
     /// A waiter that gives up clears its entry by a store, also if it was just notified.
@@ -226,7 +228,7 @@ pub enum Mutant {
 
 impl Mutant {
     /// Every mutant. The table in `docs/reliability.md` says what catches it.
-    pub const ALL: [Mutant; 103] = [
+    pub const ALL: [Mutant; 104] = [
         Mutant::NoChoosing,
         Mutant::NoFenceAfterChoosing,
         Mutant::NoFenceBeforeWait,
@@ -327,6 +329,7 @@ impl Mutant {
         Mutant::SleepsWithoutLook,
         Mutant::NotificationDies,
         Mutant::PassedOnTwice,
+        Mutant::OrphanReadOnce,
         Mutant::OwnEntryFirst,
         Mutant::GivesUpByStore,
         Mutant::BreaksUnmarked,

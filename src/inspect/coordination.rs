@@ -230,7 +230,6 @@ mod tests {
                 words.state.store(garbage.word() & if round % 2 == 0 { !tag } else { u64::MAX }, Relaxed);
                 words.partner.store(garbage.word(), Relaxed);
                 words.sequence.store(garbage.word(), Relaxed);
-                words.passing.store(garbage.word() as u32, Relaxed);
                 words.wake.store(garbage.word() as u32, Relaxed);
                 for (entry, cell) in lock.entries.iter().zip(lock.cells) {
                     entry.store(

@@ -4,16 +4,16 @@ use super::{
     claimed::{ClaimedOptions, claimed_options},
     handle::{BiasUse, Handle, LockKind},
     participant::Participant,
-    sleeping::error_of,
+    sleeping::{SleepsOn, error_of},
 };
 use crate::attach::{attachment::Attachment, file_handle::FileHandle, thread::with_thread_attachment};
 use crate::layout::{Kind, MAX_PARTICIPANTS, SlotState};
-use crate::os::linux::Linux;
+use crate::os::{linux::Linux, processors};
 use crate::registers::{self, Exclusively, coordination_words};
 use std::time::Duration;
 use turnlock_core::acquire::site::Limit;
 use turnlock_core::coordination::{self, Arrival, Breach, Cause, Standing};
-use turnlock_core::error::{Error, Result};
+use turnlock_core::error::{Awaited, Error, Result};
 use turnlock_core::sync::Ordering::{Acquire, Relaxed};
 
 /// The kind of a [`Barrier`].
@@ -221,24 +221,12 @@ impl Handle<BarrierKind> {
     /// Writes down who the participant is, before it can be named as the one at which the barrier broke.
     fn say_who(&self, attachment: &Attachment, parties: u32) {
         let view = self.file.open.view();
-        if self.barrier(parties).is_dead(attachment.slot) {
-            // It says who that was, which had the slot before.
-            return;
-        }
         let record = &view.slots()[attachment.slot];
         let who = u64::from(record.pid.load(Relaxed)) << 32 | u64::from(record.tid.load(Relaxed));
-        view.lock(self.lock.region).cells[attachment.slot].claim.last.store(who, Relaxed);
-    }
-
-    fn gone(&self) -> Error {
-        let file = &self.file.open;
-        if self.still_exists() {
-            let region = self.lock.region;
-            file.damaged(format!(
-                "the state of its barrier in region {region} is impossible: the file was overwritten"
-            ))
-        } else {
-            file.removed()
+        let said = &view.lock(self.lock.region).cells[attachment.slot].claim.last;
+        // Of one that died, it says who that was, which had the slot before.
+        if said.load(Relaxed) != who && !self.barrier(parties).is_dead(attachment.slot) {
+            said.store(who, Relaxed);
         }
     }
 
@@ -268,10 +256,11 @@ impl Handle<BarrierKind> {
         let wake = &coordination_words(self.file.open.view(), self.lock.region).wake;
         let look_after =
             || barrier.look_after::<Linux>(me, generation, |slot| self.reap_if_dead(attachment, slot));
-        let slept =
-            self.sleep(attachment, (wake, false), limit, || !barrier.is_waiting(generation), look_after);
+        // With more parties than processors it would keep the others from coming.
+        let on = SleepsOn { wake, alone: false, spins: parties as usize <= processors::online() };
+        let slept = self.sleep(attachment, &on, limit, || !barrier.is_waiting(generation), look_after);
         let error = match slept {
-            Ok(slept) => error_of(slept, limit),
+            Ok(slept) => error_of(slept, limit, Awaited::Parties),
             Err(error) => Some(error),
         };
         if !attachment.is_ours() {

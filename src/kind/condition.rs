@@ -9,19 +9,16 @@ use super::{
     participant::Participant,
     rwlock::RwLockKind,
     rwlock_guard::Writing,
-    sleeping::error_of,
+    sleeping::{SleepsOn, error_of},
 };
 use crate::attach::{attachment::Attachment, file_handle::FileHandle, thread::with_thread_attachment};
 use crate::layout::{Cell, CoordinationWords, Kind};
 use crate::os::linux::Linux;
 use crate::registers::{self, Exclusively, coordination_words};
-use std::{
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{sync::Arc, time::Duration};
 use turnlock_core::acquire::site::Limit;
 use turnlock_core::coordination::{self, Slept, Ticket};
-use turnlock_core::error::{Error, Result};
+use turnlock_core::error::{Awaited, Error, Result};
 use turnlock_core::sync::Ordering::{AcqRel, Acquire};
 
 /// The kind of a [`Condition`].
@@ -266,8 +263,7 @@ impl Handle<ConditionKind> {
     pub(crate) fn notify_one(&self) -> Result<u32> {
         with_thread_attachment(&self.file.open, |attachment| {
             self.check_there()?;
-            let reap = |slot| self.reap_if_dead(attachment, slot);
-            self.condition().notify_one::<Linux>(attachment.slot, reap)
+            self.condition().notify_one::<Linux>(|slot| self.reap_if_dead(attachment, slot))
         })
     }
 
@@ -304,11 +300,11 @@ impl Handle<ConditionKind> {
         self.use_with(held)?;
         let _wait = self.begin_wait(attachment)?;
         let me = attachment.slot;
-        let ticket = self.begin_at(attachment, limit)?;
+        let ticket = self.condition().begin::<Linux>(me);
         let taken = match self.check_there().and_then(|()| held.unlock(attachment)) {
             Ok(taken) => taken,
             Err(error) => {
-                self.decline(attachment);
+                self.condition().decline::<Linux>(me);
                 return Err(error);
             }
         };
@@ -319,34 +315,9 @@ impl Handle<ConditionKind> {
         let relocked = held.relock(attachment, taken);
         match &relocked {
             Ok(_) => self.condition().consume(me),
-            Err(_) => self.decline(attachment),
+            Err(_) => self.condition().decline::<Linux>(me),
         }
         Ok(Waited { notified, relocked })
-    }
-
-    fn decline(&self, attachment: &Attachment) {
-        // If a notification could not be passed on now, a waiter does that in its nap.
-        let _ =
-            self.condition().decline::<Linux>(attachment.slot, |slot| self.reap_if_dead(attachment, slot));
-    }
-
-    /// Draws a ticket for the participant. If its slot has the notification of a dead one still, which another participant is passing on,
-    /// it waits for that, though for a second at most: that one may be stopped.
-    fn begin_at(&self, attachment: &Attachment, limit: Limit) -> Result<Ticket> {
-        const BETWEEN_LOOKS: Duration = Duration::from_millis(1);
-        const LOOKS: u32 = 1000;
-        let began = Instant::now();
-        for _ in 0..LOOKS {
-            let reap = |slot| self.reap_if_dead(attachment, slot);
-            if let Some(ticket) = self.condition().begin::<Linux>(attachment.slot, reap)? {
-                return Ok(ticket);
-            }
-            if matches!(limit, Limit::For(limit) if began.elapsed() >= limit) {
-                break;
-            }
-            std::thread::sleep(BETWEEN_LOOKS);
-        }
-        Err(limit.passed())
     }
 
     /// Sleeps until `me` is notified, or something else ends the wait: then it waits no longer. If it was notified meanwhile, that
@@ -356,11 +327,11 @@ impl Handle<ConditionKind> {
         let wake = &self.file.open.view().lock(self.lock.region).cells[me].called;
         let look_after =
             || self.condition().look_after::<Linux>(me, |slot| self.reap_if_dead(attachment, slot));
-        let slept =
-            self.sleep(attachment, (wake, true), limit, || !condition.is_waiting(me, ticket), look_after);
+        let on = SleepsOn { wake, alone: true, spins: true };
+        let slept = self.sleep(attachment, &on, limit, || !condition.is_waiting(me, ticket), look_after);
         let error = match slept {
             Ok(Slept::Over) => return Ok(()),
-            Ok(slept) => error_of(slept, limit),
+            Ok(slept) => error_of(slept, limit, Awaited::Notification),
             Err(error) => Some(error),
         };
         if attachment.is_ours() && !condition.give_up(me, ticket) {

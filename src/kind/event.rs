@@ -4,7 +4,7 @@ use super::{
     claimed::{ClaimedOptions, claimed_options},
     handle::{BiasUse, Handle, LockKind},
     participant::Participant,
-    sleeping::error_of,
+    sleeping::{SleepsOn, error_of},
 };
 use crate::attach::{attachment::Attachment, file_handle::FileHandle};
 use crate::layout::Kind;
@@ -13,7 +13,7 @@ use crate::registers::{self, Exclusively, coordination_words};
 use std::time::Duration;
 use turnlock_core::acquire::site::Limit;
 use turnlock_core::coordination;
-use turnlock_core::error::{Error, Result};
+use turnlock_core::error::{Awaited, Error, Result};
 
 /// The kind of an [`Event`].
 #[derive(Debug)]
@@ -138,19 +138,6 @@ impl Handle<EventKind> {
         look(self.event()).ok_or_else(|| self.gone())
     }
 
-    /// Returns the error for a state of another name.
-    fn gone(&self) -> Error {
-        let file = &self.file.open;
-        if self.still_exists() {
-            let region = self.lock.region;
-            file.damaged(format!(
-                "the state of its event in region {region} is impossible: the file was overwritten"
-            ))
-        } else {
-            file.removed()
-        }
-    }
-
     pub(crate) fn set(&self) -> Result<bool> {
         self.there(|event| event.set::<Linux>())
     }
@@ -175,10 +162,9 @@ impl Handle<EventKind> {
         let _wait = self.begin_wait(attachment)?;
         let event = self.event();
         let wake = &coordination_words(self.file.open.view(), self.lock.region).wake;
-        let slept = self.sleep(attachment, (wake, false), limit, || event.came(began), || Ok(()))?;
-        match error_of(slept, limit) {
-            Some(error) => Err(error),
-            None => self.there(|event| event.begin()).map(drop),
-        }
+        let on = SleepsOn { wake, alone: false, spins: true };
+        let slept = self.sleep(attachment, &on, limit, || event.came(began), || Ok(()))?;
+        let ended_by: Option<Error> = error_of(slept, limit, Awaited::Event);
+        ended_by.map_or_else(|| self.there(|event| event.begin()).map(drop), Err)
     }
 }

@@ -11,8 +11,8 @@ use crate::attach::{
 use crate::os::linux::Linux;
 use crate::registers::FileLock;
 use turnlock_core::acquire::site::Limit;
-use turnlock_core::coordination::{Bed, Slept, sleep_until};
-use turnlock_core::error::{Error, Result};
+use turnlock_core::coordination::{Slept, WaitContext, sleep_until};
+use turnlock_core::error::{Awaited, Error, Result};
 use turnlock_core::sync::AtomicU32;
 use turnlock_core::wait::{Stop, name_of};
 
@@ -26,6 +26,16 @@ impl Drop for Wait<'_> {
             self.0.local(self.1).record(None);
         }
     }
+}
+
+/// What a participant sleeps on.
+pub(super) struct SleepsOn<'a> {
+    /// Futex word: changes when it should look again.
+    pub wake: &'a AtomicU32,
+    /// No other participant sleeps there.
+    pub alone: bool,
+    /// It stays awake for a while first, since what it waits for may come soon.
+    pub spins: bool,
 }
 
 impl<K: LockKind> Handle<K> {
@@ -42,6 +52,20 @@ impl<K: LockKind> Handle<K> {
         self.check_exists()
     }
 
+    /// Returns the error for a state that has the tag of another name.
+    #[cold]
+    pub(super) fn gone(&self) -> Error {
+        let file = &self.file.open;
+        if !self.still_exists() {
+            return file.removed();
+        }
+        file.damaged(format!(
+            "the state of its {} in region {} is impossible: the file was overwritten",
+            K::NAME,
+            self.lock.region
+        ))
+    }
+
     /// Begins a wait.
     ///
     /// # Errors
@@ -53,15 +77,14 @@ impl<K: LockKind> Handle<K> {
         Ok(Wait(attachment, region))
     }
 
-    /// Sleeps until `is_over`, or something else ends the wait. `wake` is where it sleeps; `alone`: no other participant sleeps
-    /// there. `nap` is called after each nap in which nothing came.
+    /// Sleeps until `is_over`, or something else ends the wait. `nap` is called after each nap in which nothing came.
     ///
     /// # Errors
     /// Those of `nap`; [`Handle::check_there`].
     pub(super) fn sleep(
         &self,
         attachment: &Attachment,
-        (wake, alone): (&AtomicU32, bool),
+        on: &SleepsOn<'_>,
         limit: Limit,
         is_over: impl Fn() -> bool,
         mut nap: impl FnMut() -> Result<()>,
@@ -69,16 +92,16 @@ impl<K: LockKind> Handle<K> {
         let (region, slot) = (self.lock.region, attachment.slot);
         let lock = FileLock::new(self.file.open.view(), region).lock;
         let cell = &lock.cells[slot];
-        let bed = Bed {
-            wake,
-            asleep: alone.then_some(&cell.asleep),
+        let context = WaitContext {
+            wake: on.wake,
+            asleep: on.alone.then_some(&cell.asleep),
             waiting_since: &cell.waiting_since,
             name: name_of(region, slot),
             limit,
             stop: Stop { cancel: Some(&attachment.cancel), interrupt: self.file.interrupt.as_ref() },
-            adaptive: &attachment.adaptive,
+            adaptive: on.spins.then_some(&attachment.adaptive),
         };
-        let slept = sleep_until::<Linux>(&bed, is_over, || {
+        let slept = sleep_until::<Linux>(&context, is_over, || {
             self.check_there()?;
             nap()
         })?;
@@ -110,11 +133,11 @@ impl<K: LockKind> Handle<K> {
     }
 }
 
-/// Returns the error of a wait that ended like this; `None`: what it waited for has come.
-pub(super) fn error_of(slept: Slept, limit: Limit) -> Option<Error> {
+/// Returns the error of a wait for `awaited` that ended like this; `None`: what it waited for has come.
+pub(super) fn error_of(slept: Slept, limit: Limit, awaited: Awaited) -> Option<Error> {
     match slept {
         Slept::Over => None,
-        Slept::TimedOut => Some(limit.passed()),
+        Slept::TimedOut => Some(limit.passed_before(awaited)),
         Slept::Cancelled => Some(Error::Cancelled),
         Slept::Interrupted | Slept::Forked => Some(Error::Interrupted),
     }

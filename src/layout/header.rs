@@ -272,7 +272,7 @@ pub(super) const fn layout_fingerprint() -> u64 {
         offset_of!(CoordinationWords, state),
         offset_of!(CoordinationWords, sequence),
         offset_of!(CoordinationWords, partner),
-        offset_of!(CoordinationWords, passing),
+        offset_of!(CoordinationWords, unused),
         offset_of!(CoordinationWords, wake),
         size_of::<PreviousOwner>(),
         offset_of!(PreviousOwner, token),

@@ -89,8 +89,7 @@ pub struct CoordinationWords {
     pub sequence: AtomicU64,
     /// Of a condition: the lock that it is used with, as [`CoordinationWords::partner_word`] has it; 0 = none yet.
     pub partner: AtomicU64,
-    /// Of a condition: 0, or the slot of the participant that passes the notifications of the dead on, plus 1.
-    pub passing: AtomicU32,
+    pub(super) unused: AtomicU32,
     /// Futex word of an event or a barrier: changes when its waiters should look again.
     pub wake: AtomicU32,
     reserved: [AtomicU32; 4],
@@ -220,7 +219,7 @@ const _: () = {
     assert!(size_of::<CoordinationWords>() == 48);
     assert!(offset_of!(CoordinationWords, sequence) == 8);
     assert!(offset_of!(CoordinationWords, partner) == 16);
-    assert!(offset_of!(CoordinationWords, passing) == 24);
+    assert!(offset_of!(CoordinationWords, unused) == 24);
     assert!(offset_of!(CoordinationWords, wake) == 28);
     assert!(size_of::<PreviousOwner>() == 128);
     assert!(offset_of!(PreviousOwner, label) == 64);

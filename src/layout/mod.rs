@@ -113,7 +113,7 @@ mod tests {
             "Cell",
             offsets!(Cell: held since wake parked successor asleep waiting_since doorway evicted called dead ring claim dead_first dead_last),
         );
-        compare("Coordination words", offsets!(CoordinationWords: state sequence partner passing wake));
+        compare("Coordination words", offsets!(CoordinationWords: state sequence partner unused wake));
         compare("Ring words", offsets!(RingWords: bound));
         compare("Ring cell", offsets!(RingCell: state link membership));
         compare("Claim", offsets!(ClaimCell: mode_word first last));

@@ -47,6 +47,7 @@ pub mod memory {
 #[cfg(feature = "command")]
 pub mod peers;
 pub mod process;
+pub mod processors;
 pub mod reopen;
 pub mod replace;
 pub mod signals;

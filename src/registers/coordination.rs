@@ -23,7 +23,6 @@ pub fn condition(view: View<'_>, region: usize, generation: u64) -> Condition<'_
     let (lock, words) = (view.lock(region), coordination_words(view, region));
     Condition {
         sequence: &words.sequence,
-        passing: &words.passing,
         entries: lock.entries,
         cells: lock.cells,
         slots_in_use: &lock.header.slots_in_use,
@@ -62,11 +61,7 @@ fn named_in(view: View, region: usize) -> Option<(Kind, u64)> {
 /// the slot's byte lock in hand; repeatable.
 pub fn reap_entry(view: View, region: usize, slot: usize) {
     if view.lock(region).entries[slot].load(Relaxed) == 0 {
-        // Its claim to pass notifications on is let go all the same.
-        let passing = &coordination_words(view, region).passing;
-        if passing.load(Relaxed) != slot as u32 + 1 {
-            return;
-        }
+        return;
     }
     match named_in(view, region) {
         Some((Kind::Condition, generation)) => condition(view, region, generation).reap(slot),
@@ -107,7 +102,6 @@ pub fn clear_coordination(view: View, region: usize, kind: Kind, generation: u64
     words.state.store(state, Relaxed);
     words.sequence.store(0, Relaxed);
     words.partner.store(0, Relaxed);
-    words.passing.store(0, Relaxed);
     for entry in view.lock(region).entries {
         // A page that is only read stays clean.
         if entry.load(Relaxed) != 0 {

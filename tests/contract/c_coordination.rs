@@ -243,13 +243,16 @@ pub fn an_event_is_waited_for_as_long_as_is_said() {
     };
     let wait = |wait, time_ns| await_event(&scene, wait, time_ns);
     assert_eq!(is_set(), 0);
-    for (how, time_ns, status) in [
-        (TURNLOCK_WAIT_NEVER, 0, TURNLOCK_ERROR_WOULD_BLOCK),
-        (TURNLOCK_WAIT_AT_MOST, SHORT, TURNLOCK_ERROR_TIMED_OUT),
-        (TURNLOCK_WAIT_UNTIL, 1, TURNLOCK_ERROR_TIMED_OUT),
-        (4, 0, TURNLOCK_ERROR_INVALID_ARGUMENT),
+    let late = "the time limit passed before the event was set";
+    for (how, time_ns, status, says) in [
+        (TURNLOCK_WAIT_NEVER, 0, TURNLOCK_ERROR_WOULD_BLOCK, "the event is not set"),
+        (TURNLOCK_WAIT_AT_MOST, SHORT, TURNLOCK_ERROR_TIMED_OUT, late),
+        (TURNLOCK_WAIT_UNTIL, 1, TURNLOCK_ERROR_TIMED_OUT, late),
+        (4, 0, TURNLOCK_ERROR_INVALID_ARGUMENT, "wait is 4"),
     ] {
         assert_eq!(wait(how, time_ns), status, "{how}");
+        let said = last_message();
+        assert!(said.starts_with(says), "{said}");
     }
     thread::scope(|threads| {
         let waits = threads.spawn(|| wait(TURNLOCK_WAIT_FOREVER, 0));

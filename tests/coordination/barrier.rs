@@ -127,7 +127,9 @@ fn one_whose_time_is_over_breaks_it_for_the_others() {
     let mut other = a_party(&path);
     other.tell("meet stage 60000");
     until_asleep(&path, "stage", 1);
-    assert!(matches!(barrier.wait_for(Duration::from_millis(20)), Err(Error::TimedOut(_))));
+    let error = barrier.wait_for(Duration::from_millis(20)).unwrap_err();
+    assert!(matches!(error, Error::TimedOut(_)), "{error}");
+    assert_eq!(error.to_string(), "the time limit passed before all parties had arrived");
     let said = other.hear();
     assert!(said.contains("gave up") && said.contains(&std::process::id().to_string()), "{said}");
 }

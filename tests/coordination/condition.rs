@@ -1,6 +1,7 @@
 use crate::party::{a_file, a_party, until_asleep};
 use nix::sys::signal::Signal;
 use std::{
+    path::Path,
     sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed},
     thread,
     time::{Duration, Instant},
@@ -8,19 +9,23 @@ use std::{
 use support::{Place, actor::Actor, limit};
 use turnlock::{DeathPolicy, Error, LockFile};
 
+/// So many processes wait at the condition `changed`, in the order in which they are returned.
+fn asleep_in_order(path: &Path, count: usize) -> Vec<Actor> {
+    let asleep = |count| {
+        let mut waiter = a_party(path);
+        waiter.tell("wait-once changed");
+        until_asleep(path, "changed", count);
+        waiter
+    };
+    (1..=count).map(asleep).collect()
+}
+
 #[test]
 fn the_one_that_has_waited_longest_is_notified_first() {
     let place = Place::new();
     let (path, file) = a_file(&place);
     let condition = file.condition("changed").unwrap();
-    let mut waiters: Vec<Actor> = (1..=3)
-        .map(|count| {
-            let mut waiter = a_party(&path);
-            waiter.tell("wait-once changed");
-            until_asleep(&path, "changed", count);
-            waiter
-        })
-        .collect();
+    let mut waiters = asleep_in_order(&path, 3);
     for waiter in &mut waiters {
         assert_eq!(condition.notify_one().unwrap(), 1);
         waiter.expect("done");
@@ -46,17 +51,8 @@ fn the_notification_of_the_dead_goes_to_the_next_one() {
     let place = Place::new();
     let (path, file) = a_file(&place);
     let condition = file.condition("changed").unwrap();
-    let mut dead: Vec<Actor> = (1..=20)
-        .map(|count| {
-            let mut waiter = a_party(&path);
-            waiter.tell("wait-once changed");
-            until_asleep(&path, "changed", count);
-            waiter
-        })
-        .collect();
-    let mut last = a_party(&path);
-    last.tell("wait-once changed");
-    until_asleep(&path, "changed", 21);
+    let mut dead = asleep_in_order(&path, 21);
+    let mut last = dead.pop().unwrap();
     dead.iter_mut().for_each(Actor::kill);
     assert_eq!(condition.notify_one().unwrap(), 1);
     last.expect("done");
@@ -68,14 +64,7 @@ fn one_that_dies_notified_passes_it_on() {
     let place = Place::new();
     let (path, file) = a_file(&place);
     let (mutex, condition) = (file.mutex("mutex").unwrap(), file.condition("changed").unwrap());
-    let mut waiters: Vec<Actor> = (1..=2)
-        .map(|count| {
-            let mut waiter = a_party(&path);
-            waiter.tell("wait-once changed");
-            until_asleep(&path, "changed", count);
-            waiter
-        })
-        .collect();
+    let mut waiters = asleep_in_order(&path, 2);
     let guard = mutex.lock().unwrap();
     assert_eq!(condition.notify_one().unwrap(), 1);
     // It is awake, and waits for the lock.
@@ -115,7 +104,9 @@ fn a_limit_ends_the_wait_with_the_lock_held() {
     let token = guard.fencing_token();
     let began = Instant::now();
     let waited = condition.wait_for(&mut guard, Duration::from_millis(30));
-    assert!(matches!(waited, Err(Error::TimedOut(_))), "{waited:?}");
+    let error = waited.unwrap_err();
+    assert!(matches!(error, Error::TimedOut(_)), "{error}");
+    assert_eq!(error.to_string(), "the time limit passed before a notification came");
     assert!(began.elapsed() >= Duration::from_millis(30));
     assert!(guard.fencing_token() > token, "it is a new acquisition");
     assert_eq!(condition.waiters().unwrap(), 0);
@@ -217,14 +208,7 @@ fn a_stopped_waiter_keeps_its_notification() {
     let place = Place::new();
     let (path, file) = a_file(&place);
     let condition = file.condition("changed").unwrap();
-    let mut waiters: Vec<Actor> = (1..=2)
-        .map(|count| {
-            let mut waiter = a_party(&path);
-            waiter.tell("wait-once changed");
-            until_asleep(&path, "changed", count);
-            waiter
-        })
-        .collect();
+    let mut waiters = asleep_in_order(&path, 2);
     waiters[0].signal(Signal::SIGSTOP);
     condition.notify_one().unwrap();
     condition.notify_one().unwrap();

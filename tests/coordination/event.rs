@@ -18,7 +18,9 @@ fn all_that_wait_go_on_when_it_is_set_and_it_stays_set() {
     waiters.iter_mut().for_each(|waiter| waiter.expect("done"));
     event.wait().unwrap();
     assert!(event.clear().unwrap() && !event.clear().unwrap());
-    assert!(matches!(event.wait_for(Duration::from_millis(2)), Err(Error::TimedOut(_))));
+    let error = event.wait_for(Duration::from_millis(2)).unwrap_err();
+    assert!(matches!(error, Error::TimedOut(_)), "{error}");
+    assert_eq!(error.to_string(), "the time limit passed before the event was set");
 }
 
 #[test]

@@ -3,13 +3,15 @@
 mod barrier;
 mod condition;
 mod event;
+mod forked;
 mod hostile;
 mod once;
 mod party;
 mod refused;
 mod status;
 
+use forked::forker;
 use party::party;
 
 support::watched_for_seconds!(support::watchdog::USUAL);
-support::roles!(party);
+support::roles!(forker, party);

@@ -21,6 +21,7 @@
 #![cfg(all(target_arch = "x86_64", target_os = "linux", not(debug_assertions)))]
 
 mod arena;
+mod beside;
 mod claims;
 mod crew;
 mod oracle;
@@ -30,6 +31,7 @@ mod report;
 mod scenarios;
 mod seen;
 mod stopped;
+mod stopped_beside;
 mod threads;
 mod tracee;
 mod trial;

@@ -33,6 +33,9 @@ pub struct Stage {
     pub kind: Kind,
     /// The first survivor.
     pub own: Participant,
+    /// How many locks the file has room for, and the region that the lock is in.
+    pub locks: u64,
+    pub region: u64,
 }
 
 impl Stage {
@@ -58,7 +61,7 @@ impl Stage {
     fn in_file(file: LockFile, kind: Kind) -> Self {
         let own = file.current_participant().unwrap();
         let lock = kind.open(&file, LOCK).unwrap();
-        Self { file, lock, kind, own }
+        Self { file, lock, kind, own, locks: 1, region: 1 }
     }
 
     /// The ring, to take part as a member.
@@ -133,7 +136,7 @@ pub fn the_living_go_on(trial: &Trial, stage: Stage) {
     let status = inspect::snapshot(&path).unwrap();
     assert_eq!(status.participants.len(), 1, "a dead one's slot is still taken: {status:?}");
 
-    let Stage { file, lock, kind, own } = stage;
+    let Stage { file, lock, kind, own, .. } = stage;
     let participants = file.participants();
     drop((own, lock, file));
     the_file_is_whole(trial, participants, kind);

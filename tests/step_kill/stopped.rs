@@ -35,10 +35,10 @@ const MEMBERSHIP: u64 = 0xffff_ffff;
 /// So many times in a row a survivor enters meanwhile: the lock becomes biased to it.
 const ENTRIES: u32 = 3;
 
-/// Where the victim stands by what the file says, and whether others may be inside all the same.
-fn look_at(trial: &Trial, stage: &Stage, victim: &Victim) -> (Stood, bool) {
+/// Where the victim stands by what the file says, and whether others may be inside all the same. At the lock in `region`.
+pub fn look_at(trial: &Trial, stage: &Stage, region: u64, victim: &Victim) -> (Stood, bool) {
     let path = trial.lock_file();
-    let format = Format { participants: stage.file.participants().into(), locks: 1 };
+    let format = Format { participants: stage.file.participants().into(), locks: stage.locks };
     let status = inspect::snapshot(&path).unwrap();
     let participants = status.participants;
     if is_a_dead_ones_lock_held(&participants) {
@@ -46,13 +46,14 @@ fn look_at(trial: &Trial, stage: &Stage, victim: &Victim) -> (Stood, bool) {
     }
     let own = participants.iter().find(|other| other.pid == victim.pid as u32);
     let Some(slot) = own.map(|own| own.slot as u64) else { return (Stood::Outside, true) };
-    let [held, number] = [format.cell(1, slot), format.number(1, slot)].map(|at| peek_u64(&path, at));
+    let [held, number] =
+        [format.cell(region, slot), format.number(region, slot)].map(|at| peek_u64(&path, at));
     if let Kind::Ring(_) = stage.kind {
-        let is_member = peek_u64(&path, format.ring_membership(1, slot)) & MEMBERSHIP != 0;
+        let is_member = peek_u64(&path, format.ring_membership(region, slot)) & MEMBERSHIP != 0;
         let has_privilege = status.locks[0].turn_of == Some(slot as usize);
         return stands_on_ring(held, number, is_member, has_privilege);
     }
-    let bias = peek_u64(&path, format.region(1));
+    let bias = peek_u64(&path, format.region(region));
     // The bias is another participant's, and the victim has not revoked it; or the victim's own was revoked, and another
     // participant has entered since.
     let only_tries = match bias & SLOT {
@@ -94,7 +95,7 @@ pub fn the_others_go_on(
     victim: &mut Victim,
     others: Vec<Bystander>,
 ) -> Vec<Bystander> {
-    let (stood, may_be_entered) = look_at(trial, stage, victim);
+    let (stood, may_be_entered) = look_at(trial, stage, stage.region, victim);
     let result = &trial.arena.result;
     result.stands(stood);
     let is_in_its_section = trial.arena.inside.load(SeqCst) != 0;

@@ -20,3 +20,8 @@ pub fn come_to_rest(processes: &[u32], but: u32) {
         std::thread::yield_now();
     }
 }
+
+/// Returns whether a thread of the process sleeps, and does not only yield; or is the victim, stopped on its way to sleep.
+pub fn is_asleep(process: u32) -> bool {
+    states(process, 0).any(|state| matches!(state, 'S' | 't'))
+}

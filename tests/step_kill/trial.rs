@@ -129,10 +129,18 @@ impl Victim<'_> {
 
     /// Goes on to its end, which comes soon.
     pub fn go_to_its_end(&mut self) {
+        self.go_to_its_end_by(|_| {});
+    }
+
+    /// Likewise. `at_call` is told of every system call on the way, right before it.
+    pub fn go_to_its_end_by(&mut self, mut at_call: impl FnMut(&Call)) {
         let (began, limit) = (Instant::now(), limit::seconds(LONGEST / 3));
         while !self.tracee.is_at_end() {
             assert!(began.elapsed() < limit, "the victim went on, and did not come to its end in {limit:?}");
             self.tracee.go_to_next_call();
+            if !self.tracee.is_at_end() {
+                at_call(&self.tracee.call());
+            }
         }
     }
 

@@ -263,6 +263,7 @@ test('event: set by another process, and cleared', limited, async (t) => {
   assert.equal(event.isSet, false);
   await assert.rejects(event.wait({ timeout: 20 }), failure('TIMED_OUT'));
   await assert.rejects(event.wait({ timeout: 0 }), failure('TIMED_OUT'));
+  await assert.rejects(event.wait({ timeout: 1 }), { message: 'the time limit passed before the event was set' });
   assert.throws(() => event.waitSync({ timeout: 20 }), failure('TIMED_OUT'));
   // A death disturbs nothing.
   child.tell("file.event('event').wait()");

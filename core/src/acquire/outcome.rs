@@ -1,6 +1,6 @@
 //! How long a call may wait, and what comes of a wait: plain values, between an acquisition and its site.
 
-use crate::error::{Error, LockedBy};
+use crate::error::{Awaited, Error, LockedBy};
 use std::time::Duration;
 
 /// How long a call may wait.
@@ -15,11 +15,16 @@ pub enum Limit {
 }
 
 impl Limit {
-    /// Returns the error of a wait whose time is up.
+    /// Returns the error of a wait for a lock whose time is up. Who has it is said where the call ends: `Attempt::give_up`.
     #[inline]
     pub fn passed(self) -> Error {
-        // Who has it is said where the call ends: `Attempt::give_up`.
-        let by = LockedBy::UNKNOWN;
+        self.passed_before(Awaited::Lock)
+    }
+
+    /// Returns the error of a wait whose time was up before `awaited` came.
+    #[inline]
+    pub fn passed_before(self, awaited: Awaited) -> Error {
+        let by = LockedBy::none_for(awaited);
         if self == Limit::Never { Error::WouldBlock(by) } else { Error::TimedOut(by) }
     }
 }

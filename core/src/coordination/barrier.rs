@@ -218,7 +218,7 @@ impl Barrier<'_> {
         standing
     }
 
-    /// Returns whether `me`, which has arrived in `generation`, need not sleep: a cheap look for [`Barrier::standing`].
+    /// Returns whether a participant that has arrived in `generation` may have to sleep on. If not, [`Barrier::standing`] says why.
     pub fn is_waiting(&self, generation: u64) -> bool {
         self.read().is_some_and(|(_, state)| state.phase == OPEN && state.generation == generation)
     }

@@ -10,14 +10,19 @@
 //! notify all              n = ++sequence; every WAITING(t) with t < n: -> BROADCAST(n); wake it
 //! consume, with the lock  of PASSED(n): every other ORPHAN(n) -> IDLE; then its own entry -> IDLE
 //! reap                    WAITING, BROADCAST -> IDLE; NOTIFIED(n), PASSED(n) -> ORPHAN(n)
-//! pass on                 for each ORPHAN(n): if another entry is PASSED(n) or ORPHAN(n), -> IDLE; else the lowest WAITING(t) with
-//!                         t < n: -> PASSED(n), wake it; then ORPHAN(n) -> IDLE
+//! pass on                 for each ORPHAN(n): if no entry is PASSED(n), the lowest WAITING(t) with t < n: -> PASSED(n), wake it, if
+//!                         ORPHAN(n) is still there; then ORPHAN(n) -> IDLE
 //! ```
 //!
 //! So a notification that found a waiter reaches one that stays, exactly once, as long as there is one that was waiting by then: one
 //! that came later has looked at the data since. It is consumed only when the waiter has the lock, since one that dies before has done
-//! nothing about it. One participant passes on at a time (`passing`); what it leaves half-done when it dies is seen by the copy of the
-//! number, which its new owner takes away last.
+//! nothing about it.
+//!
+//! Any number of participants pass on at a time, and one that dies or is stopped in the middle of it keeps none of the others from
+//! it. Two of them do not give a notification to two waiters. Of those with t < n none begins to wait any more, but for one that
+//! has drawn its number and has the lock still: its number is the highest of theirs. So of two that choose different waiters, the one
+//! that chose the higher number has found the other waiter not waiting any more. If that one has got this very notification, it
+//! shows: as PASSED(n), or by the orphan, which is gone when it was consumed. Else it will never get it.
 
 use super::entry::{Entry, SleeperCell, Tag, in_use};
 use crate::error::Result;
@@ -38,8 +43,6 @@ const ORPHAN: u64 = 5;
 pub struct Condition<'a, C> {
     /// The last number that was drawn, for a wait or a notification.
     pub sequence: &'a AtomicU64,
-    /// 0, or the slot of the participant that passes notifications on, plus 1.
-    pub passing: &'a AtomicU32,
     /// Each slot's entry.
     pub entries: &'a [AtomicU64],
     /// Each slot's other words.
@@ -96,33 +99,13 @@ impl<C: SleeperCell> Condition<'_, C> {
         self.sequence.fetch_add(1, AcqRel).wrapping_add(1)
     }
 
-    /// Begins a wait of `me`, which holds the condition's lock and unlocks it next. `None`: the slot has the notification of
-    /// a dead participant still, which another one is passing on at this moment. `reap_if_dead` checks whether a slot's participant
-    /// is dead, reaps it then, and returns whether it did.
-    ///
-    /// # Errors
-    /// Those of `reap_if_dead`.
-    pub fn begin<P: Platform>(
-        &self,
-        me: usize,
-        reap_if_dead: impl FnMut(usize) -> Result<bool>,
-    ) -> Result<Option<Ticket>> {
-        let own = &self.entries[me];
-        if let Some((word, entry)) = self.read(own) {
-            match entry.state {
-                // Of a wait that its thread left by a jump, or by a panic.
-                NOTIFIED | PASSED => _ = self.replace(own, word, self.word(entry.number, ORPHAN)),
-                ORPHAN => {}
-                _ => _ = self.replace(own, word, IDLE),
-            }
-            self.pass_on::<P>(me, reap_if_dead)?;
-            if self.read(own).is_some_and(|(_, entry)| entry.state == ORPHAN) {
-                return Ok(None);
-            }
-        }
+    /// Begins a wait of `me`, which holds the condition's lock and unlocks it next.
+    pub fn begin<P: Platform>(&self, me: usize) -> Ticket {
+        // What was left by a dead participant that had the slot, or of a wait that its thread left by a jump or a panic.
+        self.decline::<P>(me);
         let ticket = Ticket(self.draw());
-        own.store(self.word(ticket.0, WAITING), Release);
-        Ok(Some(ticket))
+        self.entries[me].store(self.word(ticket.0, WAITING), Release);
+        ticket
     }
 
     /// Returns whether `me` has not been notified.
@@ -150,43 +133,36 @@ impl<C: SleeperCell> Condition<'_, C> {
                 }
             }
         }
-        // Release. Partner: the acquire load in `pass_on`: one that sees it sees the orphan gone.
+        // Release. Partner: the acquire loads in `successor_for`: one that sees it sees the orphan gone.
         own.store(IDLE, Release);
     }
 
-    /// Ends a wait of `me`, which cannot take the lock: a notification that it got goes to another waiter. Errors as
-    /// [`Condition::begin`].
-    pub fn decline<P: Platform>(
-        &self,
-        me: usize,
-        reap_if_dead: impl FnMut(usize) -> Result<bool>,
-    ) -> Result<()> {
+    /// Ends a wait of `me`, which cannot take the lock: a notification that it got goes to another waiter.
+    pub fn decline<P: Platform>(&self, me: usize) {
         let own = &self.entries[me];
         while let Some((word, entry)) = self.read(own) {
+            // Others may be faster: a notifier, or one that passes the orphan on.
             match entry.state {
-                NOTIFIED | PASSED => {
-                    self.replace(own, word, self.word(entry.number, ORPHAN));
-                    return self.pass_on::<P>(me, reap_if_dead);
-                }
-                // A notifier may be faster.
-                WAITING | BROADCAST if !self.replace(own, word, IDLE) => {}
-                _ => break,
+                NOTIFIED | PASSED => _ = self.replace(own, word, self.word(entry.number, ORPHAN)),
+                ORPHAN => self.pass_on_from::<P>(own, word),
+                _ => _ = self.replace(own, word, IDLE),
             }
         }
-        Ok(())
     }
 
-    /// Notifies the oldest waiter, if there is one. Returns how many were notified. Errors as [`Condition::begin`]; the waiter was
-    /// notified.
+    /// Notifies the oldest waiter, if there is one. Returns how many were notified. `reap_if_dead` checks whether a slot's
+    /// participant is dead, reaps it then, and returns whether it did.
+    ///
+    /// # Errors
+    /// Those of `reap_if_dead`; the waiter was notified.
     pub fn notify_one<P: Platform>(
         &self,
-        me: usize,
         mut reap_if_dead: impl FnMut(usize) -> Result<bool>,
     ) -> Result<u32> {
         let number = self.draw();
         let Some(slot) = self.give_to_oldest(number, NOTIFIED) else { return Ok(0) };
         if !self.wake::<P>(slot) && reap_if_dead(slot)? {
-            self.pass_on::<P>(me, reap_if_dead)?;
+            self.pass_on::<P>();
         }
         Ok(1)
     }
@@ -255,7 +231,10 @@ impl<C: SleeperCell> Condition<'_, C> {
     }
 
     /// Does in a waiter's nap what the dead left to do: finds out whether those that were notified and have not come are dead, and
-    /// passes their notifications on. Errors as [`Condition::begin`].
+    /// passes their notifications on.
+    ///
+    /// # Errors
+    /// Those of `reap_if_dead`.
     pub fn look_after<P: Platform>(
         &self,
         me: usize,
@@ -270,7 +249,10 @@ impl<C: SleeperCell> Condition<'_, C> {
                 _ => {}
             }
         }
-        if any { self.pass_on::<P>(me, reap_if_dead) } else { Ok(()) }
+        if any {
+            self.pass_on::<P>();
+        }
+        Ok(())
     }
 
     /// Clears what the dead participant of `slot` left, of a removed condition too. With the slot's byte lock in hand; repeatable.
@@ -293,57 +275,53 @@ impl<C: SleeperCell> Condition<'_, C> {
             }
         }
         self.cells[slot].asleep().store(0, Relaxed);
-        let me = slot as u32 + 1;
-        if self.passing.load(Relaxed) == me {
-            // Release. Partner: the acquire exchange in `pass_on`.
-            self.passing.store(0, Release);
+    }
+
+    /// Passes on the notifications of the dead.
+    fn pass_on<P: Platform>(&self) {
+        for entry in self.entries {
+            let word = entry.load(Acquire);
+            if Entry::of(word).state == ORPHAN {
+                self.pass_on_from::<P>(entry, word);
+            }
         }
     }
 
-    /// Passes on the notifications of the dead, unless another living participant is at it. Errors as [`Condition::begin`].
-    fn pass_on<P: Platform>(
-        &self,
-        me: usize,
-        mut reap_if_dead: impl FnMut(usize) -> Result<bool>,
-    ) -> Result<()> {
-        let mine = me as u32 + 1;
-        // Acquire. Partner: the release store at the end, and the one in `reap`.
-        while let Err(other) = self.passing.compare_exchange(0, mine, Acquire, Relaxed) {
-            // The reaper of a dead one lets go of it. Of an impossible number there is none to be reaped.
-            let slot = other as usize - 1;
-            if other == mine || slot >= self.entries.len() || !reap_if_dead(slot)? {
-                return Ok(());
-            }
-        }
-        for (slot, entry) in self.entries.iter().enumerate() {
-            let word = entry.load(Acquire);
-            let orphan = Entry::of(word);
-            if orphan.state != ORPHAN {
-                continue;
-            }
-            if orphan.tag == self.tag && !self.has_copy(slot, orphan.number) {
-                // A copy that is not found may have been consumed, and this one been cleared before it.
+    /// Passes on the notification of a dead participant, or of one that declined it, from its entry, which was `word`.
+    fn pass_on_from<P: Platform>(&self, entry: &AtomicU64, word: u64) {
+        let orphan = Entry::of(word);
+        // Of a removed condition there is none that waits.
+        if orphan.tag == self.tag {
+            while let Some((slot, waiting)) = self.successor_for(orphan.number) {
+                // Acquire, by `read`, after the look at all entries. Partner: the exchange in `consume`: if another participant has
+                // passed it on, and it was consumed before that look came to its entry, the orphan was cleared before.
                 if entry.load(Acquire) != word {
-                    continue;
+                    return;
                 }
-                if let Some(next) = self.give_to_oldest(orphan.number, PASSED) {
-                    self.wake::<P>(next);
+                if self.replace(&self.entries[slot], waiting, self.word(orphan.number, PASSED)) {
+                    self.wake::<P>(slot);
+                    break;
                 }
             }
-            self.replace(entry, word, IDLE);
         }
-        self.passing.store(0, Release);
-        Ok(())
+        self.replace(entry, word, IDLE);
     }
 
-    /// Returns whether another slot than `slot` has this notification of a dead one.
-    fn has_copy(&self, slot: usize, number: u64) -> bool {
-        let [passed, orphan] = [PASSED, ORPHAN].map(|state| self.word(number, state));
-        let has_it = |entry: &AtomicU64| {
-            // Acquire. Partner: the release store in `consume`.
-            let word = entry.load(Acquire);
-            word == passed || word == orphan
-        };
-        self.entries.iter().enumerate().any(|(other, entry)| other != slot && has_it(entry))
+    /// Returns the slot of the participant that is to have notification `number` of a dead one, and its entry. `None`: it was passed on
+    /// before, or none waits that was there.
+    fn successor_for(&self, number: u64) -> Option<(usize, u64)> {
+        let mut oldest = None;
+        for (slot, entry) in self.entries.iter().enumerate() {
+            let Some((word, entry)) = self.read(entry) else { continue };
+            match entry.state {
+                PASSED if entry.number == number => return None,
+                WAITING if entry.number < number => {
+                    let this = (entry.number, slot, word);
+                    oldest = oldest.map_or(Some(this), |oldest| Some(this.min(oldest)));
+                }
+                _ => {}
+            }
+        }
+        oldest.map(|(_, slot, word)| (slot, word))
     }
 }

@@ -10,15 +10,16 @@ use crate::sync::{
 use crate::wait::{AdaptiveSpin, Platform, Stop};
 use std::time::Duration;
 
-/// The first nap, in nanoseconds. Each further one is twice as long.
-const FIRST_NAP: u64 = 1_000_000;
+/// The first nap, in nanoseconds. Each further one is twice as long. Not shorter: where the alarm would be the next one of its processor,
+/// the kernel sets the processor's timer for it, and once more when the sleep ends before; that costs as much as a context switch.
+const FIRST_NAP: u64 = 20_000_000;
 /// The longest: a death or a lost wake-up is noticed at its end.
 const LONGEST_NAP: u64 = 50_000_000;
 /// Between two questions whether a wait is to end, if no signal comes.
 const ASK_INTERRUPT: u64 = 20_000_000;
 
-/// What a participant sleeps with.
-pub struct Bed<'a> {
+/// Where a participant waits, for how long, and what ends the wait. ([`crate::wait::ParkingSpot`] is that of a lock.)
+pub struct WaitContext<'a> {
     /// Futex word: changes when the participant should look again.
     pub wake: &'a AtomicU32,
     /// Says that it may sleep; `None`: it sleeps where others do too.
@@ -31,8 +32,8 @@ pub struct Bed<'a> {
     pub limit: Limit,
     /// What ends the wait before.
     pub stop: Stop<'a>,
-    /// How long it stays awake first.
-    pub adaptive: &'a AdaptiveSpin,
+    /// How long it stays awake first; `None`: not at all.
+    pub adaptive: Option<&'a AdaptiveSpin>,
 }
 
 /// How a wait ended.
@@ -55,25 +56,25 @@ pub enum Slept {
 /// # Errors
 /// Those of `nap`.
 pub fn sleep_until<P: Platform>(
-    bed: &Bed,
+    context: &WaitContext,
     is_over: impl Fn() -> bool,
     mut nap: impl FnMut() -> Result<()>,
 ) -> Result<Slept> {
     if is_over() {
         return Ok(Slept::Over);
     }
-    if bed.limit == Limit::Never {
+    if context.limit == Limit::Never {
         return Ok(Slept::TimedOut);
     }
-    if bed.adaptive.spin_for_others::<P>(|| !is_over()) {
+    if context.adaptive.is_some_and(|adaptive| adaptive.spin_for_others::<P>(|| !is_over())) {
         return Ok(Slept::Over);
     }
     let (process, began) = (P::process_mark(), P::monotonic_ns());
-    bed.waiting_since.store(began.max(1), Relaxed);
-    let slept = sleep::<P>(bed, (process, began), is_over, &mut nap);
+    context.waiting_since.store(began.max(1), Relaxed);
+    let slept = sleep::<P>(context, (process, began), is_over, &mut nap);
     if P::process_mark() == process {
-        bed.waiting_since.store(0, Relaxed);
-        if let Some(asleep) = bed.asleep {
+        context.waiting_since.store(0, Relaxed);
+        if let Some(asleep) = context.asleep {
             asleep.store(0, Relaxed);
         }
     }
@@ -81,40 +82,42 @@ pub fn sleep_until<P: Platform>(
 }
 
 fn sleep<P: Platform>(
-    bed: &Bed,
+    context: &WaitContext,
     (process, began): (u64, u64),
     is_over: impl Fn() -> bool,
     nap: &mut impl FnMut() -> Result<()>,
 ) -> Result<Slept> {
     let (mut length, mut asked) = (FIRST_NAP, began);
     loop {
-        let waited = P::monotonic_ns().saturating_sub(began);
-        let left = match bed.limit {
-            Limit::For(limit) => u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX).saturating_sub(waited),
+        let left = match context.limit {
+            Limit::For(limit) => {
+                let waited = P::monotonic_ns().saturating_sub(began);
+                u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX).saturating_sub(waited)
+            }
             _ => u64::MAX,
         };
         if left == 0 {
             return Ok(Slept::TimedOut);
         }
         // Acquire. Partner: the release of the one that wakes; read before the last look, so that a wake after it counts.
-        let seen = bed.wake.load(Acquire);
-        if let Some(asleep) = bed.asleep {
+        let seen = context.wake.load(Acquire);
+        if let Some(asleep) = context.asleep {
             asleep.store(1, Relaxed);
         }
-        bed.stop.about_to_park(bed.name);
+        context.stop.about_to_park(context.name);
         // Partner: the fence in `Cancel::request`. (The wake itself needs none: `wake` changes before the kernel is asked.)
         full_fence();
-        let by_signal = !bed.stop.is_requested()
+        let by_signal = !context.stop.is_requested()
             && !is_over()
-            && P::wait(bed.wake, seen, Duration::from_nanos(length.min(left)));
-        bed.stop.unparked();
+            && P::wait(context.wake, seen, Duration::from_nanos(length.min(left)));
+        context.stop.unparked();
         if P::process_mark() != process {
             return Ok(Slept::Forked);
         }
         if is_over() {
             return Ok(Slept::Over);
         }
-        if let Some(interrupt) = bed.stop.interrupt {
+        if let Some(interrupt) = context.stop.interrupt {
             let now = P::coarse_monotonic_ns();
             if by_signal || now.saturating_sub(asked) >= ASK_INTERRUPT {
                 asked = now;
@@ -123,10 +126,10 @@ fn sleep<P: Platform>(
                 }
             }
         }
-        if bed.stop.take_request() {
+        if context.stop.take_request() {
             return Ok(Slept::Cancelled);
         }
-        if bed.wake.load(Relaxed) == seen {
+        if context.wake.load(Relaxed) == seen {
             nap()?;
             length = (length * 2).min(LONGEST_NAP);
         }

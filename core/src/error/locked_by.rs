@@ -14,6 +14,43 @@ pub struct LockedBy {
     nanoseconds: u64,
     label: [u8; LABEL],
     sight: Sight,
+    awaited: Awaited,
+}
+
+/// What a call waited for that gave up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Awaited {
+    /// A lock, or what is done once: another participant has it.
+    Lock,
+    /// A notification of a condition.
+    Notification,
+    /// An event.
+    Event,
+    /// The other parties of a barrier.
+    Parties,
+}
+
+impl Awaited {
+    /// Returns the words for that it has not come.
+    pub(super) fn is_missing(self) -> &'static str {
+        match self {
+            Awaited::Lock => "the lock is taken",
+            Awaited::Notification => "no notification has come",
+            Awaited::Event => "the event is not set",
+            Awaited::Parties => "not all parties have arrived",
+        }
+    }
+
+    /// Returns the words for that it comes, behind "before".
+    pub(super) fn came(self) -> &'static str {
+        match self {
+            Awaited::Lock => "the turn came",
+            Awaited::Notification => "a notification came",
+            Awaited::Event => "the event was set",
+            Awaited::Parties => "all parties had arrived",
+        }
+    }
 }
 
 /// How long a label may be, in bytes. What is longer is cut.
@@ -34,8 +71,22 @@ enum Sight {
 
 impl LockedBy {
     /// No holder was seen.
-    pub const UNKNOWN: Self =
-        Self { process: 0, others: 0, nanoseconds: 0, label: [0; LABEL], sight: Sight::None };
+    pub const UNKNOWN: Self = Self::none_for(Awaited::Lock);
+
+    /// No holder: what was awaited has none, or none was seen.
+    pub const fn none_for(awaited: Awaited) -> Self {
+        Self { process: 0, others: 0, nanoseconds: 0, label: [0; LABEL], sight: Sight::None, awaited }
+    }
+
+    /// Returns what the call waited for.
+    pub const fn awaited(&self) -> Awaited {
+        self.awaited
+    }
+
+    /// Writes ": ", and it, if a holder was seen.
+    pub(super) fn write_after_colon(self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.sight == Sight::None { Ok(()) } else { write!(f, ": {self}") }
+    }
 
     /// One holder, process `process` of this PID namespace, or of another one (`None`). `label`: what it calls itself, as far as a
     /// NUL.

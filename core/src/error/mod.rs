@@ -4,7 +4,7 @@ mod kind;
 mod locked_by;
 pub mod status;
 
-pub use locked_by::LockedBy;
+pub use locked_by::{Awaited, LockedBy};
 
 use status::*;
 use std::{fmt, path::PathBuf};
@@ -18,7 +18,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 pub enum Error {
     /// An argument is out of range or contradicts another.
     InvalidArgument(String),
-    /// Another participant has the lock, and the call was asked not to wait.
+    /// Another participant has the lock, or what was awaited has not come, and the call was asked not to wait.
     WouldBlock(LockedBy),
     /// The time limit passed. The place in the queue was given up.
     TimedOut(LockedBy),
@@ -198,10 +198,14 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Error::InvalidArgument(what) => write!(f, "{what}"),
-            Error::WouldBlock(LockedBy::UNKNOWN) => write!(f, "the lock is taken"),
-            Error::WouldBlock(by) => write!(f, "the lock is taken: {by}"),
-            Error::TimedOut(LockedBy::UNKNOWN) => write!(f, "the time limit passed before the turn came"),
-            Error::TimedOut(by) => write!(f, "the time limit passed before the turn came: {by}"),
+            Error::WouldBlock(by) => {
+                write!(f, "{}", by.awaited().is_missing())?;
+                by.write_after_colon(f)
+            }
+            Error::TimedOut(by) => {
+                write!(f, "the time limit passed before {}", by.awaited().came())?;
+                by.write_after_colon(f)
+            }
             Error::Cancelled => write!(f, "the wait was cancelled by another thread"),
             Error::Deadlock => write!(
                 f,

@@ -17,7 +17,7 @@ pub const TURNLOCK_DONE: i32 = 3;
 pub const TURNLOCK_ERROR_INVALID_ARGUMENT: i32 = -1;
 /// Another participant has the lock, and the call was asked not to wait.
 pub const TURNLOCK_ERROR_WOULD_BLOCK: i32 = -2;
-/// The time limit passed before the turn came. The place in the queue was given up.
+/// The time limit passed before the turn, or what was waited for, came. A place in a queue was given up.
 pub const TURNLOCK_ERROR_TIMED_OUT: i32 = -3;
 /// Another thread cancelled the wait. The place in the queue was given up.
 pub const TURNLOCK_ERROR_CANCELLED: i32 = -4;
@@ -103,7 +103,7 @@ pub fn text_with_nul(status: i32) -> &'static core::ffi::CStr {
         TURNLOCK_DONE => c"done before; there is nothing to do",
         TURNLOCK_ERROR_INVALID_ARGUMENT => c"an argument is NULL, out of range or contradicts another",
         TURNLOCK_ERROR_WOULD_BLOCK => c"the lock is taken",
-        TURNLOCK_ERROR_TIMED_OUT => c"the time limit passed before the turn came",
+        TURNLOCK_ERROR_TIMED_OUT => c"the time limit passed",
         TURNLOCK_ERROR_CANCELLED => c"the wait was cancelled by another thread",
         TURNLOCK_ERROR_DEADLOCK => c"the caller already has or awaits this lock",
         TURNLOCK_ERROR_NOT_OWNER => c"the caller does not have this lock",

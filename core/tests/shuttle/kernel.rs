@@ -40,6 +40,28 @@ impl Kernel {
         self.now.load(SeqCst)
     }
 
+    /// The task that runs falls asleep on `word`, until it is woken or for `at_most`.
+    pub fn fall_asleep(&self, task: usize, word: &AtomicU32, at_most: Duration) {
+        let until = self.now().saturating_add(at_most.as_nanos() as u64);
+        self.sleepers.lock().unwrap().push(Sleeper { task, word: std::ptr::from_ref(word).addr(), until });
+        self.lifetimes.set_asleep(task, true);
+    }
+
+    /// Wakes all that sleep on `word`. Returns whether there were any.
+    pub fn wake_all(&self, word: &AtomicU32) -> bool {
+        self.wake(|sleeper| sleeper.word == std::ptr::from_ref(word).addr())
+    }
+
+    /// Asks what time it is, which takes a little.
+    pub fn ask(&self) -> u64 {
+        self.now.fetch_add(ASKING, SeqCst) + ASKING
+    }
+
+    /// Lets a little time pass, while another task has the processor.
+    pub fn yields(&self) {
+        self.now.fetch_add(YIELDING, SeqCst);
+    }
+
     fn wake(&self, is_meant: impl Fn(&Sleeper) -> bool) -> bool {
         let mut sleepers = self.sleepers.lock().unwrap();
         let before = sleepers.len();
@@ -87,27 +109,22 @@ impl Platform for Simulated {
         if oracle.watch(word.load(Relaxed)) != seen {
             return false;
         }
-        let kernel = &oracle.kernel;
-        let task = crate::oracle::task();
-        let until = kernel.now().saturating_add(at_most.as_nanos() as u64);
-        kernel.sleepers.lock().unwrap().push(Sleeper { task, word: std::ptr::from_ref(word).addr(), until });
-        kernel.lifetimes.set_asleep(task, true);
+        oracle.kernel.fall_asleep(crate::oracle::task(), word, at_most);
         thread::yield_now();
         oracle.watch(false)
     }
 
     fn wake_all(word: &AtomicU32) -> bool {
-        let oracle = Oracle::present();
-        oracle.kernel.wake(|sleeper| sleeper.word == std::ptr::from_ref(word).addr())
+        Oracle::present().kernel.wake_all(word)
     }
 
     fn monotonic_ns() -> u64 {
-        Oracle::present().kernel.now.fetch_add(ASKING, SeqCst) + ASKING
+        Oracle::present().kernel.ask()
     }
 
     fn yield_now() {
         let oracle = Oracle::present();
-        oracle.kernel.now.fetch_add(YIELDING, SeqCst);
+        oracle.kernel.yields();
         thread::yield_now();
         oracle.end_if_over();
     }

@@ -15,6 +15,8 @@
 //! when all sleep. Participants are stopped and cancelled besides. Shown there, as `Awake`: the lock is not free while all that want
 //! it sleep; with deaths, a bias or stops, which nothing tells a sleeper of, not for long.
 //!
+//! Conditions, events and barriers are in `coordination`, with an oracle of their own.
+//!
 //! Each search prints its seed and what came up in it, deaths and all. Half of its schedules are random, half by PCT
 //! (probabilistic concurrency testing: few preemptions, at any place). Some 84,000 schedules in all; half a minute of one core. With
 //! `TURNLOCK_SHUTTLE_LONG` set, forty times as many schedules.
@@ -31,6 +33,7 @@
 //! `SHUTTLE_RANDOM_SEED` to its seed; without, every run has new ones.
 #![cfg(all(shuttle, feature = "trace"))]
 
+mod coordination;
 mod kernel;
 mod life;
 mod oracle;

@@ -13,16 +13,16 @@ use std::sync::{Arc, Mutex, MutexGuard, Once};
 use std::time::Instant;
 use support::watchdog;
 
-/// Executes the plan as often as the scheduler wants.
-pub fn search(plan: &Plan, tally: &Arc<Tally>, scheduler: impl Scheduler + 'static) {
+/// Calls `execute` as often as the scheduler wants.
+pub fn search(scheduler: impl Scheduler + 'static, execute: impl Fn(&Lifetimes) + Send + Sync + 'static) {
     let mut config = Config::new();
     // What it would warn of, no weak memory, is said in `main`.
     config.silence_warnings = true;
-    let (plan, tally, lifetimes) = (plan.clone(), Arc::clone(tally), Lifetimes::new());
+    let lifetimes = Lifetimes::new();
     let scheduler = Mortal { inner: scheduler, lifetimes: lifetimes.clone() };
     Runner::new(scheduler, config).run(move || {
         watchdog::sign_of_life();
-        execute(&plan, &tally, &lifetimes);
+        execute(&lifetimes);
     });
 }
 
@@ -73,21 +73,31 @@ pub const PCT_DEPTH: usize = 4;
 /// Tries the plan in so many schedules of each kind, which must all hold, and says what came up.
 pub fn all_hold(name: &str, plan: Plan, schedules: usize) -> Arc<Tally> {
     let _field = Field::without_mutant();
-    let schedules =
-        if std::env::var_os("TURNLOCK_SHUTTLE_LONG").is_some() { 40 * schedules } else { schedules };
     let tally = Arc::<Tally>::default();
     let started = Instant::now();
+    let (counted, plan) = (Arc::clone(&tally), plan.clone());
+    in_schedules(name, schedules, move |lifetimes| execute(&plan, &counted, lifetimes));
+    say(format_args!("{name}: {:.1} s, {tally:?}", started.elapsed().as_secs_f64()));
+    tally
+}
+
+/// Calls `execute` in so many schedules of each kind.
+pub fn in_schedules(
+    name: &str,
+    schedules: usize,
+    execute: impl Fn(&Lifetimes) + Clone + Send + Sync + 'static,
+) {
+    let schedules =
+        if std::env::var_os("TURNLOCK_SHUTTLE_LONG").is_some() { 40 * schedules } else { schedules };
     let seed = RandomState::new().hash_one(());
     if let Ok(schedule) = std::env::var(ONE_SCHEDULE) {
-        search(&plan, &tally, ReplayScheduler::new_from_encoded(&schedule));
+        search(ReplayScheduler::new_from_encoded(&schedule), execute);
     } else {
         let seed_told = std::env::var("SHUTTLE_RANDOM_SEED").unwrap_or(seed.to_string());
         say(format_args!("{name}: seed {seed_told}, {schedules} schedules random and as many by PCT"));
-        search(&plan, &tally, RandomScheduler::new_from_seed(seed, schedules));
-        search(&plan, &tally, PctScheduler::new_from_seed(seed, PCT_DEPTH, schedules));
+        search(RandomScheduler::new_from_seed(seed, schedules), execute.clone());
+        search(PctScheduler::new_from_seed(seed, PCT_DEPTH, schedules), execute);
     }
-    say(format_args!("{name}: {:.1} s, {tally:?}", started.elapsed().as_secs_f64()));
-    tally
 }
 
 /// Whether each of these happened at least once. Of a single schedule that is not asked.

@@ -1,9 +1,11 @@
 //! Mutants, each of which the search must catch: by each property that it breaks, with either scheduler, and again from
 //! the seed of the schedule that failed.
 
+use crate::life::execute;
 use crate::oracle::Tally;
 use crate::plan::Plan;
 use crate::plan::Property::{self, Awake, Data, Exclusion, Notice, Order, Token};
+use crate::scheduler::Lifetimes;
 use crate::search::{Field, PCT_DEPTH, say, search};
 use shuttle::scheduler::{PctScheduler, RandomScheduler, Schedule, Scheduler, Task, TaskId};
 use std::mem::ManuallyDrop;
@@ -32,10 +34,20 @@ impl<S: Scheduler> Scheduler for Quiet<S> {
     }
 }
 
-/// In which schedule the plan fails, the seed of that schedule, and why. The panic is not reported as a failure of the
-/// test.
+/// In which schedule the plan fails, the seed of that schedule, and why.
 fn failure(plan: &Plan, scheduler: impl Scheduler + 'static) -> Option<(usize, u64, String)> {
-    let (tally, seed) = (Arc::<Tally>::default(), Arc::<PlainU64>::default());
+    let tally = Arc::<Tally>::default();
+    let (plan, counted) = (plan.clone(), Arc::clone(&tally));
+    let (seed, reason) = failure_by(scheduler, move |lifetimes| execute(&plan, &counted, lifetimes))?;
+    Some((tally.schedules.load(SeqCst), seed, reason))
+}
+
+/// The seed of the schedule that fails, and why. The panic is not reported as a failure of the test.
+pub fn failure_by(
+    scheduler: impl Scheduler + 'static,
+    execute: impl Fn(&Lifetimes) + Send + Sync + 'static,
+) -> Option<(u64, String)> {
+    let seed = Arc::<PlainU64>::default();
     let here = std::thread::current().id();
     let reporter = Arc::new(take_hook());
     let for_others = Arc::clone(&reporter);
@@ -45,13 +57,13 @@ fn failure(plan: &Plan, scheduler: impl Scheduler + 'static) -> Option<(usize, u
         }
     }));
     let scheduler = Quiet(ManuallyDrop::new(scheduler), Arc::clone(&seed));
-    let outcome = catch_unwind(AssertUnwindSafe(|| search(plan, &tally, scheduler)));
+    let outcome = catch_unwind(AssertUnwindSafe(|| search(scheduler, execute)));
     drop(take_hook());
     set_hook(Arc::into_inner(reporter).unwrap());
     let panic = outcome.err()?;
     let text = panic.downcast_ref::<String>().cloned();
     let text = text.or_else(|| panic.downcast_ref::<&str>().map(|text| text.to_string())).unwrap();
-    Some((tally.schedules.load(SeqCst), seed.load(SeqCst), text))
+    Some((seed.load(SeqCst), text))
 }
 
 /// Which schedules must catch a mutant: what it takes may be too rare in those that are random all over, or to need more

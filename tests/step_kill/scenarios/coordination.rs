@@ -1,78 +1,21 @@
 //! Victims at conditions, events, barriers and onces, and the living that wait there.
 
-use super::{has_its_turn, is_asleep};
+use super::has_its_turn;
 use crate::{
     arena::Arena,
-    oracle::{PATIENCE, STRICT, Stage, options, the_living_go_on, the_victim_stands_still},
+    beside::{
+        NAMED, NOTIFIED, WAITING, a_notification_reaches_the_living, entries, party, stage, the_living_meet,
+        until_asleep_there, waiter,
+    },
+    oracle::{PATIENCE, Stage, the_living_go_on, the_victim_stands_still},
+    order::Fate,
+    stopped_beside as stopped,
     tracee::{begin, end},
     trial::{Bystander, Trial},
 };
-use std::{
-    thread::sleep,
-    time::{Duration, Instant},
-};
-use support::{
-    either::Held,
-    format::{Format, peek_u64},
-};
-use turnlock::{Error, MutexGuard, OnceRun, inspect};
-
-/// What is named beside the lock of a stage: the first in the directory, and so in region 1; the lock is in region 2.
-const NAMED: &str = "n";
-const FORMAT: Format = Format { participants: 5, locks: 2 };
-const REGION: u64 = 1;
-
-/// A stage with something named beside its lock.
-fn stage<T>(trial: &Trial, name: impl FnOnce(&turnlock::LockFile) -> turnlock::Result<T>) -> Stage {
-    let file = options().locks(2).participants(5).open(trial.lock_file()).unwrap();
-    name(&file).unwrap();
-    let stage = Stage::with(trial, 5, STRICT);
-    drop(file);
-    stage
-}
-
-/// How many entries are in this state.
-fn entries(trial: &Trial, state: u64) -> usize {
-    let entry = |slot| peek_u64(&trial.lock_file(), FORMAT.entry_of(REGION, slot)) & 7;
-    (0..FORMAT.participants).filter(|slot| entry(*slot) == state).count()
-}
-
-const WAITING: u64 = 1;
-const NOTIFIED: u64 = 2;
-
-/// Waits until so many wait for what is named, and sleep.
-fn until_asleep_there(trial: &Trial, how_many: usize) {
-    let asleep = || {
-        let status = inspect::snapshot(trial.lock_file()).unwrap();
-        let named = status.locks.iter().find(|lock| lock.name == NAMED).unwrap();
-        named.queue.iter().filter(|waiter| is_asleep(waiter.participant.pid)).count()
-    };
-    let began = Instant::now();
-    while asleep() < how_many {
-        assert!(began.elapsed() < PATIENCE, "{how_many} should wait and sleep");
-        sleep(Duration::from_micros(50));
-    }
-}
-
-/// Another process, which waits until it is notified.
-fn waiter(trial: &Trial, stage: &Stage) -> Bystander {
-    trial.bystander(|| {
-        let (mutex, condition) = (stage.file.mutex("m").unwrap(), stage.file.condition(NAMED).unwrap());
-        let mut guard = mutex.lock().unwrap();
-        repairs(trial, &mut guard);
-        condition.wait_for(&mut guard, PATIENCE).expect("a notification is lost");
-        repairs(trial, &mut guard);
-        guard.unlock().unwrap();
-    })
-}
-
-/// The victim may have died with the lock, and left the data as they were.
-fn repairs(trial: &Trial, guard: &mut MutexGuard) {
-    if guard.acquired().previous_owner_died {
-        guard.mark_consistent().unwrap();
-        trial.arena.is_repaired();
-    }
-}
+use std::{thread::sleep, time::Duration};
+use support::either::Held;
+use turnlock::{Error, OnceRun};
 
 /// What a victim does as a waiter.
 fn waits(arena: &Arena, stage: &Stage) {
@@ -85,14 +28,6 @@ fn waits(arena: &Arena, stage: &Stage) {
     condition.wait(&mut guard).unwrap();
     has_its_turn(arena, Held::Mutex(guard));
     end(arena);
-}
-
-/// The victim is dead: one notification reaches one that lives, however many dead ones came before it.
-fn a_notification_reaches_the_living(trial: &Trial, stage: &Stage) {
-    let living = waiter(trial, stage);
-    until_asleep_there(trial, 1);
-    assert_eq!(stage.file.condition(NAMED).unwrap().notify_one().unwrap(), 1);
-    living.join();
 }
 
 /// The victim waits, and behind it another one; it is notified when it is about to sleep. If it dies with the notification, the other
@@ -111,6 +46,9 @@ pub fn waits_at_a_condition(trial: &Trial) {
         }
     });
     the_victim_stands_still(trial, &stage);
+    if trial.fate == Fate::Stopped {
+        return stopped::a_waiter(trial, stage, victim, other);
+    }
     let has_it = entries(trial, NOTIFIED) == 1;
     victim.kill();
     if let Some(other) = other {
@@ -121,6 +59,10 @@ pub fn waits_at_a_condition(trial: &Trial) {
     }
     a_notification_reaches_the_living(trial, &stage);
     the_living_go_on(trial, stage);
+}
+
+fn is_time_out(error: &Error) -> bool {
+    matches!(error, Error::TimedOut(_))
 }
 
 /// Its time passes while it is about to sleep.
@@ -134,7 +76,9 @@ pub fn gives_up_at_a_condition(trial: &Trial) {
         trial.arena.is_busy(true);
         let mut guard = mutex.lock().unwrap();
         let error = condition.wait_for(&mut guard, limit).err();
-        assert!(matches!(error, Some(Error::TimedOut(_))), "{error:?}");
+        // While it was stopped it may have been notified.
+        let is_right = error.as_ref().map_or(trial.fate == Fate::Stopped, is_time_out);
+        assert!(is_right, "{error:?}");
         has_its_turn(trial.arena, Held::Mutex(guard));
         end(trial.arena)
     });
@@ -144,6 +88,9 @@ pub fn gives_up_at_a_condition(trial: &Trial) {
         }
     });
     the_victim_stands_still(trial, &stage);
+    if trial.fate == Fate::Stopped {
+        return stopped::a_waiter(trial, stage, victim, None);
+    }
     victim.kill();
     a_notification_reaches_the_living(trial, &stage);
     the_living_go_on(trial, stage);
@@ -179,10 +126,13 @@ pub fn notifies_where_one_died(trial: &Trial) {
         let condition = stage.file.condition(NAMED).unwrap();
         let _attached = stage.file.current_participant().unwrap();
         begin();
-        assert_eq!(condition.notify_one().unwrap(), 1);
+        has_notified(trial, condition.notify_one().unwrap(), 1);
         end(trial.arena)
     });
     victim.go(|_| {});
+    if trial.fate == Fate::Stopped {
+        return stopped::a_notifier_where_one_died(trial, stage, victim, other);
+    }
     let not_yet = entries(trial, WAITING) == 2;
     victim.kill();
     if not_yet {
@@ -194,6 +144,14 @@ pub fn notifies_where_one_died(trial: &Trial) {
     the_living_go_on(trial, stage);
 }
 
+/// So many, or less if we did meanwhile.
+fn has_notified(trial: &Trial, how_many: u32, others: u32) {
+    assert!(
+        how_many == others || trial.fate == Fate::Stopped && how_many < others,
+        "{how_many} were notified"
+    );
+}
+
 fn notifies<const N: usize>(
     trial: &Trial,
     stage: Stage,
@@ -203,10 +161,13 @@ fn notifies<const N: usize>(
     let mut victim = trial.victim(|| {
         let _attached = stage.file.current_participant().unwrap();
         begin();
-        assert_eq!(notify(&stage).unwrap(), N as u32);
+        has_notified(trial, notify(&stage).unwrap(), N as u32);
         end(trial.arena)
     });
     victim.go(|_| {});
+    if trial.fate == Fate::Stopped {
+        return stopped::a_notifier(trial, stage, victim, others);
+    }
     let left = entries(trial, WAITING);
     victim.kill();
     let condition = stage.file.condition(NAMED).unwrap();
@@ -242,41 +203,32 @@ pub fn passes_a_notification_on(trial: &Trial) {
         trial.arena.is_busy(true);
         let mut guard = mutex.lock().unwrap();
         let error = condition.wait_for(&mut guard, limit).err();
-        assert!(matches!(error, Some(Error::TimedOut(_))), "{error:?}");
+        assert!(error.as_ref().is_some_and(is_time_out), "{error:?}");
         has_its_turn(trial.arena, Held::Mutex(guard));
         end(trial.arena)
     });
     victim.go(|_| {});
+    drop((mutex, condition));
+    if trial.fate == Fate::Stopped {
+        return stopped::a_waiter_in_its_nap(trial, stage, victim, other);
+    }
     victim.kill();
     other.resume();
     other.join();
-    drop((mutex, condition));
     a_notification_reaches_the_living(trial, &stage);
     the_living_go_on(trial, stage);
-}
-
-/// A process that meets the victim at the barrier of two, and goes on, or is told that it broke.
-fn party(trial: &Trial, stage: &Stage) -> Bystander {
-    trial.bystander(|| match stage.file.barrier(NAMED, 2).unwrap().wait_for(PATIENCE) {
-        Ok(_) | Err(Error::BrokenBarrier(_)) => {}
-        Err(error) => panic!("a party: {error}"),
-    })
-}
-
-/// The victim is dead: after a reset two others meet.
-fn the_living_meet(trial: &Trial, stage: &Stage) {
-    let barrier = stage.file.barrier(NAMED, 2).unwrap();
-    barrier.reset().unwrap();
-    let other = party(trial, stage);
-    barrier.wait_for(PATIENCE).unwrap();
-    other.join();
 }
 
 fn meets(trial: &Trial, stage: &Stage) {
     let barrier = stage.file.barrier(NAMED, 2).unwrap();
     let _attached = stage.file.current_participant().unwrap();
     begin();
-    barrier.wait_for(PATIENCE).unwrap();
+    match barrier.wait_for(PATIENCE) {
+        Ok(_) => {}
+        // While it was stopped it was waited for in vain.
+        Err(Error::BrokenBarrier(_)) if trial.fate == Fate::Stopped => {}
+        Err(error) => panic!("the victim: {error}"),
+    }
     end(trial.arena);
 }
 
@@ -286,6 +238,9 @@ pub fn is_the_last_at_a_barrier(trial: &Trial) {
     until_asleep_there(trial, 1);
     let mut victim = trial.victim(|| meets(trial, &stage));
     victim.go(|_| {});
+    if trial.fate == Fate::Stopped {
+        return stopped::the_last_at_a_barrier(trial, stage, victim, other);
+    }
     let has_come = entries(trial, WAITING) != 1;
     victim.kill();
     if !has_come {
@@ -309,6 +264,9 @@ pub fn waits_at_a_barrier(trial: &Trial) {
             }
         }
     });
+    if trial.fate == Fate::Stopped {
+        return stopped::one_that_waits_at_a_barrier(trial, stage, victim, other);
+    }
     victim.kill();
     if let Some(other) = other {
         other.join();
@@ -329,6 +287,9 @@ pub fn resets_a_barrier(trial: &Trial) {
         end(trial.arena)
     });
     victim.go(|_| {});
+    if trial.fate == Fate::Stopped {
+        return stopped::one_that_resets_a_barrier(trial, stage, victim, other);
+    }
     victim.kill();
     stage.file.barrier(NAMED, 2).unwrap().reset().unwrap();
     other.join();
@@ -349,11 +310,42 @@ pub fn sets_an_event(trial: &Trial) {
         end(trial.arena)
     });
     victim.go(|_| {});
+    if trial.fate == Fate::Stopped {
+        drop(event);
+        return stopped::a_setter(trial, stage, victim, other);
+    }
     victim.kill();
     if !event.is_set().unwrap() {
         assert!(event.set().unwrap());
     }
     other.join();
+    drop(event);
+    the_living_go_on(trial, stage);
+}
+
+/// It is set when the victim is about to sleep.
+pub fn awaits_an_event(trial: &Trial) {
+    let stage = stage(trial, |file| file.event(NAMED));
+    let event = stage.file.event(NAMED).unwrap();
+    let mut victim = trial.victim(|| {
+        let event = stage.file.event(NAMED).unwrap();
+        let _attached = stage.file.current_participant().unwrap();
+        begin();
+        event.wait_for(PATIENCE).unwrap();
+        end(trial.arena)
+    });
+    victim.go(|call| {
+        if call.is_futex_wait() {
+            event.set().unwrap();
+        }
+    });
+    if trial.fate == Fate::Stopped {
+        drop(event);
+        return stopped::one_that_awaits_an_event(trial, stage, victim);
+    }
+    victim.kill();
+    event.set().unwrap();
+    event.wait_for(PATIENCE).unwrap();
     drop(event);
     the_living_go_on(trial, stage);
 }
@@ -365,12 +357,20 @@ pub fn does_it_once(trial: &Trial) {
         let once = stage.file.once(NAMED).unwrap();
         let _attached = stage.file.current_participant().unwrap();
         begin();
-        let run = once.begin().unwrap().unwrap();
-        trial.arena.section(1);
-        run.complete().unwrap();
+        match once.begin().unwrap() {
+            Some(run) => {
+                trial.arena.section(1);
+                run.complete().unwrap();
+            }
+            None => assert!(trial.fate == Fate::Stopped, "it was done before"),
+        }
         end(trial.arena)
     });
     victim.go(|_| {});
+    if trial.fate == Fate::Stopped {
+        drop(once);
+        return stopped::one_that_runs_a_once(trial, stage, victim);
+    }
     let was_done = once.is_done().unwrap();
     victim.kill();
     let run = once.begin_for(PATIENCE).unwrap();

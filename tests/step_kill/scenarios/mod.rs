@@ -25,6 +25,7 @@ use super::{
     oracle::{Stage, the_living_go_on, the_victim_stands_still},
     order::Fate,
     stopped::the_others_go_on,
+    threads::is_asleep,
     trial::{Bystander, Trial, Victim},
 };
 use std::sync::atomic::Ordering::Relaxed;
@@ -120,16 +121,17 @@ pub const ALL: &[Scenario] = &[
     RANGE_OF_A_DEAD_ONE,
     alone("ranges: several at once", parts::takes_several_ranges),
     alone("keys: write", parts::takes_a_key),
-    alone("condition: wait, notified when about to sleep", coordination::waits_at_a_condition),
-    alone("condition: wait, given up", coordination::gives_up_at_a_condition),
-    alone("condition: notify one", coordination::notifies_one),
-    alone("condition: notify all", coordination::notifies_all),
+    stopping("condition: wait, notified when about to sleep", coordination::waits_at_a_condition),
+    stopping("condition: wait, given up", coordination::gives_up_at_a_condition),
+    stopping("condition: notify one", coordination::notifies_one),
+    stopping("condition: notify all", coordination::notifies_all),
     NOTIFIED_WHERE_ONE_DIED,
-    alone("barrier: the last one", coordination::is_the_last_at_a_barrier),
-    alone("barrier: one that waits", coordination::waits_at_a_barrier),
-    alone("barrier: reset, one waits", coordination::resets_a_barrier),
-    alone("event: set", coordination::sets_an_event),
-    alone("once: done", coordination::does_it_once),
+    stopping("barrier: the last one", coordination::is_the_last_at_a_barrier),
+    stopping("barrier: one that waits", coordination::waits_at_a_barrier),
+    stopping("barrier: reset, one waits", coordination::resets_a_barrier),
+    stopping("event: set", coordination::sets_an_event),
+    stopping("event: wait, set when about to sleep", coordination::awaits_an_event),
+    stopping("once: done", coordination::does_it_once),
 ];
 
 /// Those that take long, for example since each look of a wait is one at all that stand in the queue, and those that do nearly what
@@ -142,7 +144,7 @@ pub const IN_LONG_RUNS: &[Scenario] = &[
     alone("ring: a try, one that stood died outside, in a sum ring", |trial| {
         ring::takes_over(trial, REVERSE_SUM)
     }),
-    alone("condition: pass a dead one's notification on", coordination::passes_a_notification_on),
+    stopping("condition: pass a dead one's notification on", coordination::passes_a_notification_on),
     alone("keys: reset, two died in one slot", parts::resets_where_two_died_in_one_slot),
     alone("rwlock: write, one died upgrading", rwlock::writes_in_a_dead_upgraders_place),
     alone("attach: in an idle dead one's slot", enter::attaches_in_an_idle_dead_ones_slot),
@@ -156,7 +158,7 @@ pub const IN_LONG_RUNS: &[Scenario] = &[
 ];
 
 pub const NOTIFIED_WHERE_ONE_DIED: Scenario =
-    alone("condition: notify one, the first one died", coordination::notifies_where_one_died);
+    stopping("condition: notify one, the first one died", coordination::notifies_where_one_died);
 
 pub const LEFT_TO_AN_OPEN_FILE: Scenario = alone("leave: to an open file of others", left::leaves);
 
@@ -284,14 +286,6 @@ fn dies_inside(arena: &Arena, stage: &Stage) {
     arena.token.fetch_max(guard.fencing_token(), Relaxed);
     arena.a.fetch_add(1, Relaxed);
     std::mem::forget(guard);
-}
-
-/// Returns whether a thread of the process sleeps, and does not only yield; or is the victim, stopped on its way to sleep. The state
-/// comes after the name in `/proc/PID/task/TID/stat`, see proc(5).
-fn is_asleep(process: u32) -> bool {
-    let threads = std::fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
-    let stats = threads.filter_map(|thread| std::fs::read_to_string(thread.path().join("stat")).ok());
-    stats.filter_map(|stat| stat.rsplit_once(") ").map(|(_, rest)| rest.starts_with(['S', 't']))).any(|is| is)
 }
 
 /// Waits until so many wait for the lock and are asleep.

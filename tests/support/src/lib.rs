@@ -10,6 +10,8 @@ pub mod built;
 pub mod checker;
 #[cfg(not(any(loom, shuttle)))]
 pub mod command;
+#[cfg(any(loom, shuttle))]
+pub mod coordination_words;
 #[cfg(not(any(loom, shuttle)))]
 pub mod descriptor;
 #[cfg(not(any(loom, shuttle)))]

@@ -1,6 +1,6 @@
 //! What participants do at a barrier.
 
-use super::{futex::Loom, words::Words};
+use super::{Words, futex::Loom, sleep};
 use loom::thread;
 use std::sync::Arc;
 use turnlock_core::coordination::{Arrival, Cause, Standing};
@@ -13,7 +13,7 @@ fn meet(words: &Words, parties: u32, me: usize) -> bool {
         Arrival::Last => true,
         Arrival::Broken(_) => false,
         Arrival::Waits(generation) => {
-            words.sleep(me, false, || !barrier.is_waiting(generation));
+            sleep(words, me, false, || !barrier.is_waiting(generation));
             match barrier.standing::<Loom>(me, generation) {
                 Standing::Passed => true,
                 Standing::Broken(_) => false,
@@ -47,7 +47,7 @@ pub fn one_waits_beside_a_reset() {
     let Arrival::Waits(generation) = words.barrier(2).arrive::<Loom>(0) else { panic!() };
     let resetter = thread::spawn(move || resetter.barrier(2).reset::<Loom>(1).unwrap());
     let barrier = words.barrier(2);
-    words.sleep(0, false, || !barrier.is_waiting(generation));
+    sleep(&words, 0, false, || !barrier.is_waiting(generation));
     assert_ne!(barrier.standing::<Loom>(0, generation), Standing::Passed, "PASSED ALONE");
     resetter.join().unwrap();
     assert_eq!((barrier.breach(), barrier.arrived()), (None, 0));
@@ -65,7 +65,7 @@ pub fn one_waits_for_a_party_that_dies() {
         barrier.reap(1);
         barrier.look_after::<Loom>(2, generation, |_| Ok(false)).unwrap();
     });
-    words.sleep(0, false, || !barrier.is_waiting(generation));
+    sleep(&words, 0, false, || !barrier.is_waiting(generation));
     let Standing::Broken(breach) = barrier.standing::<Loom>(0, generation) else { panic!("PASSED ALONE") };
     assert_eq!((breach.cause, breach.slot), (Cause::Died, 1));
     other.join().unwrap();

@@ -1,6 +1,6 @@
 //! What participants do at an event.
 
-use super::{futex::Loom, words::Words};
+use super::{Words, futex::Loom, sleep};
 use loom::thread;
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ fn scene() -> (Arc<Words>, thread::JoinHandle<()>) {
     let words = Arc::new(Words::new());
     let began = words.event().begin().unwrap();
     let waiter = words.clone();
-    let waiter = thread::spawn(move || waiter.sleep(0, false, || waiter.event().came(began)));
+    let waiter = thread::spawn(move || sleep(&waiter, 0, false, || waiter.event().came(began)));
     (words, waiter)
 }
 

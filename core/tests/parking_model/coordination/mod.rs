@@ -4,10 +4,21 @@
 mod barriers;
 mod conditions;
 mod events;
-mod words;
 
-use super::futex;
+use super::futex::{self, Loom};
+use std::time::Duration;
 use support::checker::{alone, check};
+use support::coordination_words;
+use turnlock_core::acquire::site::Limit;
+use turnlock_core::coordination::Slept;
+
+type Words = coordination_words::Words<3>;
+
+/// Has `me` sleep until `is_over`, where it is called (`alone`) or where all do.
+fn sleep(words: &Words, me: usize, alone: bool, is_over: impl Fn() -> bool) {
+    let limit = Limit::For(Duration::from_secs(1_000_000));
+    assert_eq!(words.sleep::<Loom>((me, alone), limit, is_over, || Ok(())), Slept::Over);
+}
 
 /// What threads do, and how many preemptions there are.
 type Scene = (fn(), Option<usize>);
@@ -29,6 +40,7 @@ const GIVES_UP: Scene = (conditions::gives_up_beside_a_notification, None);
 const TWO_WAIT: Scene = (conditions::two_wait_for_two_notifications, Some(3));
 const DIED_NOTIFIED: Scene = (conditions::the_notification_of_a_dead_one_is_passed_on_by_two, None);
 const PASSER_DIED: Scene = (conditions::a_participant_died_while_it_passed_on, Some(3));
+const TWO_PASS_ON: Scene = (conditions::two_waiters_pass_on_to_one, None);
 const PASSED_OR_GIVEN_UP: Scene = (conditions::one_gives_up_while_a_notification_is_passed_on, Some(3));
 const EVENT: Scene = (events::waits_until_it_is_set, None);
 const EVENT_CLEARED: Scene = (events::goes_on_though_it_is_cleared_again, None);
@@ -54,6 +66,11 @@ fn two_notifications_reach_two_waiters() {
 #[test]
 fn the_notification_of_a_dead_one_reaches_another_once() {
     holds("a dead waiter, two that pass on", DIED_NOTIFIED);
+}
+
+#[test]
+fn two_that_pass_on_at_once_give_it_to_one() {
+    holds("a dead waiter, two waiters that pass on", TWO_PASS_ON);
 }
 
 #[test]
@@ -112,6 +129,11 @@ mod with_mutants {
     #[test]
     fn without_a_look_for_a_copy_a_notification_reaches_two() {
         is_caught(Mutant::PassedOnTwice, PASSER_DIED, "TWICE");
+    }
+
+    #[test]
+    fn without_another_look_at_the_orphan_a_notification_reaches_two() {
+        is_caught(Mutant::OrphanReadOnce, TWO_PASS_ON, "TWICE");
     }
 
     #[test]

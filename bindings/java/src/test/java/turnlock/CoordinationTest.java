@@ -568,7 +568,9 @@ public class CoordinationTest {
     @Test
     public void whatBreaksABarrier() throws Exception {
         Barrier barrier = file.barrier("barrier", 2);
-        assertThrows(TimeoutException.class, () -> barrier.await(5, TimeUnit.MILLISECONDS));
+        TimeoutException late =
+                assertThrows(TimeoutException.class, () -> barrier.await(5, TimeUnit.MILLISECONDS));
+        assertEquals("the time limit passed before all parties had arrived", late.getMessage());
         assertThrows(BrokenBarrierException.class, barrier::await);
         for (Runnable breaks : List.<Runnable>of(barrier::abort, barrier::reset)) {
             barrier.reset();

@@ -1,13 +1,13 @@
-//! The words of a condition, an event and a barrier, for three slots.
+//! The words of a condition, an event and a barrier, for searches under a checker.
 
-use super::futex::Loom;
-use std::time::Duration;
 use turnlock_core::acquire::site::Limit;
-use turnlock_core::coordination::{Barrier, Bed, Condition, Event, SleeperCell, Slept, Tag, sleep_until};
+use turnlock_core::coordination::{
+    Barrier, Condition, Event, SleeperCell, Slept, Tag, WaitContext, sleep_until,
+};
+use turnlock_core::error::Result;
 use turnlock_core::sync::{AtomicU32, AtomicU64};
-use turnlock_core::wait::{AdaptiveSpin, CalledWord, Stop, name_of};
+use turnlock_core::wait::{AdaptiveSpin, CalledWord, Platform, Stop, name_of};
 
-pub const SLOTS: usize = 3;
 const GENERATION: u64 = 1;
 
 pub struct Cell {
@@ -27,22 +27,20 @@ impl SleeperCell for Cell {
     }
 }
 
-pub struct Words {
+pub struct Words<const SLOTS: usize> {
     state: AtomicU64,
     sequence: AtomicU64,
-    passing: AtomicU32,
     wake: AtomicU32,
     entries: [AtomicU64; SLOTS],
     cells: [Cell; SLOTS],
     slots_in_use: AtomicU32,
 }
 
-impl Words {
+impl<const SLOTS: usize> Words<SLOTS> {
     pub fn new() -> Self {
         Self {
             state: AtomicU64::new(0),
             sequence: AtomicU64::new(0),
-            passing: AtomicU32::new(0),
             wake: AtomicU32::new(0),
             entries: std::array::from_fn(|_| AtomicU64::new(0)),
             cells: std::array::from_fn(|_| Cell { called: AtomicU32::new(0), asleep: AtomicU32::new(0) }),
@@ -53,7 +51,6 @@ impl Words {
     pub fn condition(&self) -> Condition<'_, Cell> {
         Condition {
             sequence: &self.sequence,
-            passing: &self.passing,
             entries: &self.entries,
             cells: &self.cells,
             slots_in_use: &self.slots_in_use,
@@ -81,18 +78,24 @@ impl Words {
         &self.entries[slot]
     }
 
-    /// Has `me` sleep until `is_over`, where it is called or where all do.
-    pub fn sleep(&self, me: usize, alone: bool, is_over: impl Fn() -> bool) {
+    /// Has `me` sleep until `is_over`, where it is called (`alone`) or where all do.
+    pub fn sleep<P: Platform>(
+        &self,
+        (me, alone): (usize, bool),
+        limit: Limit,
+        is_over: impl Fn() -> bool,
+        nap: impl FnMut() -> Result<()>,
+    ) -> Slept {
         let (adaptive, since) = (AdaptiveSpin::default(), AtomicU64::new(0));
-        let bed = Bed {
+        let context = WaitContext {
             wake: if alone { &self.cells[me].called } else { &self.wake },
             asleep: alone.then_some(&self.cells[me].asleep),
             waiting_since: &since,
             name: name_of(1, me),
-            limit: Limit::For(Duration::from_secs(1_000_000)),
+            limit,
             stop: Stop { cancel: None, interrupt: None },
-            adaptive: &adaptive,
+            adaptive: Some(&adaptive),
         };
-        assert_eq!(sleep_until::<Loom>(&bed, is_over, || Ok(())).unwrap(), Slept::Over);
+        sleep_until::<P>(&context, is_over, nap).unwrap()
     }
 }
