@@ -61,9 +61,9 @@ impl<S: Site> Attempt<S> {
                 Ok(Acquisition { token, owner_dead: true })
             }
             Health::Consistent => {
-                let owner_dead = self.site.lock().has_dead_granule(self.claim);
+                let owner_dead = self.site.lock().is_told_of_death(self.site.me(), self.claim);
                 if owner_dead && self.config.release_on_death {
-                    self.site.lock().mark_granules_consistent(self.claim, true);
+                    self.site.lock().mark_deaths_consistent(self.site.me(), self.claim, true);
                     self.note(Event::Recovered, token);
                 }
                 Ok(Acquisition { token, owner_dead })
@@ -97,7 +97,7 @@ impl<S: Site> Attempt<S> {
         }
         let token = self.acquire(limit)?;
         self.site.lock().ownership().mark_consistent();
-        self.site.lock().mark_granules_consistent(self.claim, false);
+        self.site.lock().mark_deaths_consistent(self.site.me(), self.claim, false);
         Ok(Acquisition { token, owner_dead: false })
     }
 
@@ -202,7 +202,9 @@ impl<S: Site> Attempt<S> {
         match self.hold_class() {
             HoldClass::Reader | HoldClass::Upgradable => Err(Error::NotExclusive),
             HoldClass::Permits => Ok(false),
-            HoldClass::Granule => Ok(lock.mark_granules_consistent(self.claim, false)),
+            HoldClass::Granule | HoldClass::Member => {
+                Ok(lock.mark_deaths_consistent(self.site.me(), self.claim, false))
+            }
             HoldClass::Alone => {
                 let inconsistent = self.health() == Health::Inconsistent;
                 if inconsistent {
