@@ -156,6 +156,14 @@ pub enum Mutant {
     PermitNeverReturned,
     /// What a dead participant held of a range lock or a keyed lock is not written down.
     DeadGranuleNotRecorded,
+    /// The death of a member of a group lock is not counted.
+    DeadMemberNotCounted,
+    /// A member of a group lock marks every death consistent, also those of which it was not told.
+    MarksUntoldDeath,
+    /// Participants of different groups do not conflict.
+    GroupsTogether,
+    /// A participant whose group is inside enters at once, whichever group waits.
+    JoinsOverWaiter,
     /// A claim is written after the number that it belongs to.
     ClaimAfterNumber,
     /// The bias word is cleared as soon as an upgrade came about.
@@ -226,7 +234,7 @@ pub enum Mutant {
 
 impl Mutant {
     /// Every mutant. The table in `docs/reliability.md` says what catches it.
-    pub const ALL: [Mutant; 103] = [
+    pub const ALL: [Mutant; 107] = [
         Mutant::NoChoosing,
         Mutant::NoFenceAfterChoosing,
         Mutant::NoFenceBeforeWait,
@@ -297,6 +305,10 @@ impl Mutant {
         Mutant::TornMessage,
         Mutant::PermitNeverReturned,
         Mutant::DeadGranuleNotRecorded,
+        Mutant::DeadMemberNotCounted,
+        Mutant::MarksUntoldDeath,
+        Mutant::GroupsTogether,
+        Mutant::JoinsOverWaiter,
         Mutant::ClaimAfterNumber,
         Mutant::UpgradeEndsTooSoon,
         Mutant::RebiasByStore,
