@@ -103,5 +103,5 @@ fn one_that_joins_its_group_goes_before_another_that_waits() {
 #[test]
 fn a_death_that_is_marked_by_one_that_was_not_told_is_lost() {
     let plan = Plan::after_a_members_death(&[&[member(1)], &[member(1).dies(INSIDE)], &[member(2)]]);
-    is_caught(Mutant::MarksUntoldDeath, 1, &plan, &[OwnerDead]);
+    is_caught(Mutant::MarksUntoldDeath, 2, &plan, &[OwnerDead]);
 }
