@@ -48,10 +48,10 @@ impl LockKind for GroupKind {
 ///
 /// The members of a group are not excluded from one another: what they change together they protect among themselves.
 ///
-/// Each of them may change what the lock protects, so its death is told. A member's death is found out by the first
-/// participant that has to wait for it, which is one of another group; also by [`LockFile::reap`], and by a participant
-/// that gets its slot. From then on every participant that enters gets the notice, whatever its group, until one that had it
-/// marks the data consistent. The lock is not closed if a holder unlocks without that.
+/// Each of them may change what the lock protects, so its death is told: every participant that enters afterwards gets the notice,
+/// whatever its group, until one that had it marks the data consistent. Those that are inside already are not told, and cannot mark
+/// it. The lock is not closed if a holder unlocks without marking. To enter beside others takes a look at each of them, a
+/// microsecond or two, since no participant of their group would wait for a dead one.
 ///
 /// ```
 /// # let folder = tempfile::tempdir()?;

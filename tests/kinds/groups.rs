@@ -1,11 +1,25 @@
 //! Groups.
 
 use std::time::{Duration, Instant};
-use support::{NoHang, Place, elsewhere, join, until_some};
+use support::{
+    NoHang, Place,
+    actor::{Actor, hear, say},
+    elsewhere, join, until_some,
+};
 use turnlock::{
     AnyLock, DeathPolicy, Error, LockFile,
     inspect::{ClaimMode, Part},
 };
+
+support::roles!(dies_in_group_7);
+
+/// Words: the lock file. Waits inside to be killed.
+fn dies_in_group_7(words: &[String]) {
+    let lock = LockFile::open(&words[0]).unwrap().group_lock("a").unwrap();
+    let _inside = lock.lock(7).unwrap();
+    say("inside");
+    hear();
+}
 
 fn would_block<T>(result: turnlock::Result<T>) -> bool {
     matches!(result, Err(Error::WouldBlock(_)))
@@ -106,6 +120,29 @@ fn a_dead_member_is_told_of_to_every_group_until_one_marks_it() {
     assert!(matches!(lock.lock(7), Err(Error::NotFound { .. })));
     // The next lock in its region knows of no death.
     assert!(!file.group_lock("b").unwrap().lock(7).unwrap().acquired().previous_owner_died);
+}
+
+/// No participant of the group waits for the dead one.
+#[test]
+fn a_dead_member_is_told_of_to_the_next_one_of_its_own_group() {
+    let place = Place::new();
+    let file = LockFile::open(place.lock_file()).unwrap();
+    let lock = file.group_lock("a").unwrap();
+    let beside = file.participant().unwrap();
+    let before = lock.lock_as(&beside, 7).unwrap();
+    elsewhere(|| std::mem::forget(lock.lock(7).unwrap()));
+    let mut told = lock.try_lock(7).unwrap();
+    assert!(told.acquired().previous_owner_died);
+    told.mark_consistent().unwrap();
+    drop(told);
+    assert!(!before.acquired().previous_owner_died);
+    drop(before);
+    // One that dies as a process does: nothing of it is left to clean up after itself.
+    let mut dying = Actor::start("dies_in_group_7", &[place.lock_file().to_str().unwrap()]);
+    dying.expect("inside");
+    assert!(!lock.lock(7).unwrap().acquired().previous_owner_died, "it is alive");
+    dying.kill();
+    assert!(lock.lock(7).unwrap().acquired().previous_owner_died);
 }
 
 #[test]
