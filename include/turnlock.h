@@ -42,7 +42,7 @@
  *   Where memory runs out a call fails with TURNLOCK_ERROR_NO_MEMORY and nothing is done.
  * - Once loaded the library stays loaded: dlclose changes nothing.
  *
- * Contents, with the number of functions (126 in all):
+ * Contents, with the number of functions (134 in all):
  * - Versions (3): which library is loaded
  * - Statuses (2): what functions return, and what was wrong
  * - Lock files (7): open, close, remove a lock, what was transferred to a descriptor
@@ -52,6 +52,7 @@
  * - Semaphores (8): so many at a time
  * - Range locks (10): one at a time in each part of a range of numbers
  * - Keyed locks (10): one at a time for each key
+ * - Group locks (8): all of one group, none of another
  * - Turn rings (9): each in turn
  * - Conditions (5): wait with a lock until notified
  * - Events (6): wait until it is set
@@ -621,7 +622,7 @@ int32_t turnlock_file_count_transferred(const struct turnlock_file *file,
 
 /**
  * A mode: beside others that have it shared, and one that has it upgradable; of a semaphore, beside
- * as many as there is room for.
+ * as many as there is room for; of a group lock, beside others of its group.
  */
 #define TURNLOCK_MODE_SHARED 1
 
@@ -715,7 +716,8 @@ typedef struct turnlock_participant_info {
    */
   char program[64];
   /**
-   * Of a range lock: the first number of its range; of a keyed lock: the upper half of its key's hash. Else 0.
+   * Of a range lock: the first number of its range; of a keyed lock: the upper half of its key's hash; of a group lock: its
+   * group. Else 0.
    */
   uint64_t first;
   /**
@@ -878,7 +880,8 @@ int32_t turnlock_lock_previous_owner(const struct turnlock_lock *lock, struct tu
 
 /**
  * Opens a lock that is not recoverable again, in its turn and beside no other holder, after the data were repaired or
- * given up. Of a range lock or a keyed lock: marks all parts consistent that dead participants left. A semaphore, a
+ * given up. Of a range lock or a keyed lock: marks all parts consistent that dead participants left; of a group lock, all that
+ * dead members left. A semaphore, a
  * condition and an event are left as they are; a barrier is opened anew, and a once is to be done again. Errors as `turnlock_mutex_lock`, but for _NOT_RECOVERABLE.
  *
  * The caller promises:
@@ -1848,6 +1851,151 @@ int32_t turnlock_keyedlock_mark_consistent(const struct turnlock_keyedlock *keye
                                            const void *key,
                                            size_t key_size);
 
+/* Group locks ------------------------------------------------------------------------------------------- */
+
+/**
+ * `turnlock_grouplock_options.flags`: do not create the lock.
+ */
+#define TURNLOCK_GROUPLOCK_MUST_EXIST 1
+
+/**
+ * `turnlock_grouplock_options.flags`: the death of a member needs no repair: the next participant that enters is told
+ * (TURNLOCK_OWNER_DEAD) and has nothing to mark consistent. One that exists and was created otherwise is
+ * TURNLOCK_ERROR_KIND.
+ */
+#define TURNLOCK_GROUPLOCK_RELEASE_ON_DEATH 4
+
+/**
+ * `turnlock_grouplock_options.flags`: the death of a member needs a repair, marked by `turnlock_grouplock_mark_consistent`:
+ * what a group lock gets that is created without any of these flags. One that exists and was created otherwise is
+ * TURNLOCK_ERROR_KIND.
+ */
+#define TURNLOCK_GROUPLOCK_INFORM_ON_DEATH 16
+
+/**
+ * `turnlock_grouplock_options.flags`: as TURNLOCK_GROUPLOCK_RELEASE_ON_DEATH if the lock is created now and neither of the two
+ * above is given; one that exists keeps what it has. For a caller that does not look at TURNLOCK_OWNER_DEAD.
+ */
+#define TURNLOCK_GROUPLOCK_RELEASE_BY_DEFAULT 32
+
+/**
+ * A group lock in a lock file: any number of participants of one group are inside at once, and never two of different groups.
+ * A group is any number, and need not be created. First come first served: a participant that comes later waits behind an
+ * earlier one of another group, also if its own group is inside. Any thread may use the handle; the place inside belongs to
+ * the thread (or the hold) that took it, once at a time.
+ *
+ * A member of a group may change what the lock protects beside others of its group. So a member's death, once it is found out,
+ * is told (TURNLOCK_OWNER_DEAD) to every participant that enters, whatever its group, until one that was told marks it
+ * consistent. It is found out by the first participant of another group, which waits for it, by `turnlock reap`, and by a
+ * participant that gets its slot. The lock is not closed if a holder unlocks without marking.
+ */
+typedef struct turnlock_grouplock turnlock_grouplock;
+
+/**
+ * How to open, or create, a group lock. Set `size` to `sizeof(struct turnlock_grouplock_options)` and everything else that you
+ * do not care about to 0.
+ */
+typedef struct turnlock_grouplock_options {
+  /**
+   * `sizeof(struct turnlock_grouplock_options)`.
+   */
+  size_t size;
+  /**
+   * TURNLOCK_GROUPLOCK_... or'ed together.
+   */
+  uint32_t flags;
+  /**
+   * 0.
+   */
+  uint32_t reserved;
+} turnlock_grouplock_options;
+
+/**
+ * Opens the group lock called `name` (1 to 63 bytes of UTF-8), creating it if the file has no lock of that name, and puts a
+ * handle into `grouplock`. `options` may be NULL.
+ *
+ * TURNLOCK_ERROR_BAD_NAME, _LOCKS_FULL, _KIND (the name belongs to another kind of lock, or to one with other settings than
+ * `options` ask for), _NOT_FOUND, _PARTICIPANTS_FULL, _INVALID_ARGUMENT, _DAMAGED.
+ *
+ * The caller promises:
+ * `file` is a file handle, `name` a NUL-terminated string, `options` NULL or a struct whose `size` is right, `grouplock` NULL
+ * or writable.
+ */
+int32_t turnlock_grouplock_open(const struct turnlock_file *file,
+                                const char *name,
+                                const struct turnlock_grouplock_options *options,
+                                struct turnlock_grouplock **grouplock);
+
+/**
+ * Closes a group lock handle. TURNLOCK_ERROR_STILL_HELD, and nothing is done, while the calling thread has the lock.
+ *
+ * The caller promises:
+ * `grouplock` is NULL or a group lock handle; no other thread is inside a call with it.
+ */
+int32_t turnlock_grouplock_close(struct turnlock_grouplock *grouplock);
+
+/**
+ * Enters as a member of `group`, any number, beside others of that group, waiting for earlier participants of other groups as
+ * long as it takes. 0, or TURNLOCK_OWNER_DEAD: a member died inside, and that has not been marked consistent since.
+ *
+ * TURNLOCK_ERROR_DEADLOCK if this thread is inside already, in whichever group; others as `turnlock_mutex_lock`.
+ *
+ * The caller promises:
+ * `grouplock` is a group lock handle; `acquired` is NULL, or writable as far as its `size` says.
+ */
+int32_t turnlock_grouplock_lock(const struct turnlock_grouplock *grouplock,
+                                uint64_t group,
+                                struct turnlock_acquired *acquired);
+
+/**
+ * `turnlock_grouplock_lock` if that needs no waiting, else TURNLOCK_ERROR_WOULD_BLOCK.
+ *
+ * The caller promises:
+ * `grouplock` is a group lock handle; `acquired` is NULL, or writable as far as its `size` says.
+ */
+int32_t turnlock_grouplock_try_lock(const struct turnlock_grouplock *grouplock,
+                                    uint64_t group,
+                                    struct turnlock_acquired *acquired);
+
+/**
+ * `turnlock_grouplock_lock`, waiting at most so many nanoseconds, then TURNLOCK_ERROR_TIMED_OUT.
+ *
+ * The caller promises:
+ * `grouplock` is a group lock handle; `acquired` is NULL, or writable as far as its `size` says.
+ */
+int32_t turnlock_grouplock_lock_for(const struct turnlock_grouplock *grouplock,
+                                    uint64_t group,
+                                    uint64_t nanoseconds,
+                                    struct turnlock_acquired *acquired);
+
+/**
+ * Leaves, whichever group this thread is inside with. TURNLOCK_ERROR_NOT_OWNER if it is not inside; _DAMAGED, _REPLACED as
+ * `turnlock_mutex_unlock`.
+ *
+ * The caller promises:
+ * `grouplock` is a group lock handle.
+ */
+int32_t turnlock_grouplock_unlock(const struct turnlock_grouplock *grouplock);
+
+/**
+ * Leaves as a dying member does, since the data were left half-done: the next participants that enter get
+ * TURNLOCK_OWNER_DEAD. TURNLOCK_ERROR_NOT_OWNER.
+ *
+ * The caller promises:
+ * `grouplock` is a group lock handle.
+ */
+int32_t turnlock_grouplock_abandon(const struct turnlock_grouplock *grouplock);
+
+/**
+ * Says, inside after TURNLOCK_OWNER_DEAD, that the data are well again. It marks the deaths of which this participant was told
+ * when it entered; one that came later is told to those that enter after it. TURNLOCK_ERROR_NOT_INCONSISTENT if it was told of
+ * none, or another member has marked them; _NOT_OWNER.
+ *
+ * The caller promises:
+ * `grouplock` is a group lock handle.
+ */
+int32_t turnlock_grouplock_mark_consistent(const struct turnlock_grouplock *grouplock);
+
 /* Turn rings -------------------------------------------------------------------------------------------- */
 
 /**
@@ -2414,7 +2562,7 @@ typedef struct turnlock_request {
   const struct turnlock_lock *lock;
   /**
    * TURNLOCK_MODE_...: exclusive (0) of all kinds, or shared of reader/writer locks, range locks and keyed locks, or upgradable
-   * of reader/writer locks. Of semaphores 0.
+   * of reader/writer locks. Of semaphores and group locks 0.
    */
   uint32_t mode;
   /**
@@ -2451,6 +2599,10 @@ typedef struct turnlock_request {
    * How many; of other locks 0.
    */
   size_t key_count;
+  /**
+   * Of a group lock: the group, any number. Of other locks 0.
+   */
+  uint64_t group;
 } turnlock_request;
 
 /* Holds ------------------------------------------------------------------------------------------------- */

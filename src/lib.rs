@@ -84,7 +84,8 @@
 //! # Other kinds of locks
 //!
 //! A [`RwLock`] is held by several that read, or by one that writes; a [`Semaphore`] by as many as it has permits for; a
-//! [`RangeLock`] and a [`KeyedLock`] by one for each range of numbers, or key, or by several that read it. All are first come
+//! [`RangeLock`] and a [`KeyedLock`] by one for each range of numbers, or key, or by several that read it, a [`GroupLock`] by any
+//! number of one group. All are first come
 //! first served among claims that conflict, and survive deaths as a [`Mutex`] does. A reader or a holder of permits leaves
 //! nothing to repair; the death of one that writes to a part is told to the next holders of that part.
 //!

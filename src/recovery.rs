@@ -230,7 +230,7 @@ pub fn clear_ring(lock: &LockView) {
     lock.words.ring.bound.store(0, Relaxed);
 }
 
-/// Forgets the parts of this lock that dead participants held. The lock is not in use.
+/// Forgets what dead participants held of this lock that was not marked consistent. The lock is not in use.
 pub fn clear_dead_claims(view: View, region: usize) {
     let lock = FileLock::new(view, region);
     let words = lock.lock.words;
@@ -238,6 +238,7 @@ pub fn clear_dead_claims(view: View, region: usize) {
         (0..lock.lock.cells.len()).for_each(|slot| lock.dead_claim(slot).clear());
         words.dead_parts.store(0, Relaxed);
     }
+    lock.member_deaths().clear();
 }
 
 /// Writes down during which boot the registers are valid.

@@ -16,7 +16,10 @@ pub fn keep_out<'a>(lock: &LockStatus, holders: impl IntoIterator<Item = &'a Hol
             (ClaimMode::Shared, ClaimMode::Shared | ClaimMode::Upgradable)
                 | (ClaimMode::Upgradable, ClaimMode::Shared)
         );
-        !both_read && have_in_common(held.part, wanted.part)
+        match (held.part, wanted.part) {
+            (Some(Part::Group(held)), Some(Part::Group(wanted))) => held != wanted,
+            _ => !both_read && have_in_common(held.part, wanted.part),
+        }
     })
 }
 

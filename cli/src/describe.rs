@@ -118,7 +118,7 @@ pub fn shortened(text: &str, most: usize) -> String {
     }
 }
 
-/// Returns what a participant has of a lock, or wants, in a few words: "shared", "2 permits", "10-19, shared"; nothing for an
+/// Returns what a participant has of a lock, or wants, in a few words: "shared", "2 permits", "10-19, shared", "group 2"; nothing for an
 /// exclusive hold of all of it.
 pub fn claim(claim: &Claim) -> Option<String> {
     let mode = match claim.mode {
@@ -136,6 +136,8 @@ pub fn claim(claim: &Claim) -> Option<String> {
         (Some(1), ..) => Some("1 permit".into()),
         (Some(permits), ..) => Some(format!("{permits} permits")),
         (None, Some(of), None) => Some(part(of)),
+        // All that are inside have the same one.
+        (None, Some(of @ Part::Group(_)), _) => Some(part(of)),
         (None, Some(of), Some(mode)) => Some(format!("{}, {mode}", part(of))),
         (None, None, mode) => mode.map(str::to_owned),
     }
@@ -161,6 +163,7 @@ pub fn part(part: Part) -> String {
         Part::Range { first, last } if first == last => first.to_string(),
         Part::Range { first, last } => format!("{first}-{last}"),
         Part::Key(hash) => format!("key {:08x}…", hash >> 96),
+        Part::Group(group) => format!("group {group}"),
         _ => "everything".into(),
     }
 }

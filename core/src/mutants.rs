@@ -156,6 +156,14 @@ pub enum Mutant {
     PermitNeverReturned,
     /// What a dead participant held of a range lock or a keyed lock is not written down.
     DeadGranuleNotRecorded,
+    /// The death of a member of a group lock is not counted.
+    DeadMemberNotCounted,
+    /// A member of a group lock marks every death consistent, also those of which it was not told.
+    MarksUntoldDeath,
+    /// Participants of different groups do not conflict.
+    GroupsTogether,
+    /// A participant whose group is inside enters at once, whichever group waits.
+    JoinsOverWaiter,
     /// A claim is written after the number that it belongs to.
     ClaimAfterNumber,
     /// The bias word is cleared as soon as an upgrade came about.
@@ -228,7 +236,7 @@ pub enum Mutant {
 
 impl Mutant {
     /// Every mutant. The table in `docs/reliability.md` says what catches it.
-    pub const ALL: [Mutant; 104] = [
+    pub const ALL: [Mutant; 108] = [
         Mutant::NoChoosing,
         Mutant::NoFenceAfterChoosing,
         Mutant::NoFenceBeforeWait,
@@ -299,6 +307,10 @@ impl Mutant {
         Mutant::TornMessage,
         Mutant::PermitNeverReturned,
         Mutant::DeadGranuleNotRecorded,
+        Mutant::DeadMemberNotCounted,
+        Mutant::MarksUntoldDeath,
+        Mutant::GroupsTogether,
+        Mutant::JoinsOverWaiter,
         Mutant::ClaimAfterNumber,
         Mutant::UpgradeEndsTooSoon,
         Mutant::RebiasByStore,

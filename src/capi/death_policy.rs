@@ -31,7 +31,7 @@ pub fn of(flags: u32) -> Result<(Option<DeathPolicy>, DeathPolicy)> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{keyedlock::*, mutex::*, rangelock::*, ring::*, rwlock::*};
+    use super::super::{grouplock::*, keyedlock::*, mutex::*, rangelock::*, ring::*, rwlock::*};
     use super::*;
 
     #[test]
@@ -57,8 +57,13 @@ mod tests {
                 TURNLOCK_KEYEDLOCK_INFORM_ON_DEATH,
                 TURNLOCK_KEYEDLOCK_RELEASE_BY_DEFAULT,
             ),
+            (
+                TURNLOCK_GROUPLOCK_RELEASE_ON_DEATH,
+                TURNLOCK_GROUPLOCK_INFORM_ON_DEATH,
+                TURNLOCK_GROUPLOCK_RELEASE_BY_DEFAULT,
+            ),
             (TURNLOCK_RING_RELEASE_ON_DEATH, TURNLOCK_RING_INFORM_ON_DEATH, TURNLOCK_RING_RELEASE_BY_DEFAULT),
         ];
-        assert_eq!(of_nouns, [(RELEASE, INFORM, RELEASE_BY_DEFAULT); 5]);
+        assert_eq!(of_nouns, [(RELEASE, INFORM, RELEASE_BY_DEFAULT); 6]);
     }
 }

@@ -45,7 +45,7 @@ pub const TURNLOCK_DEATH_POLICY_RELEASE: u32 = 1;
 /// A mode, of a request and in `turnlock_participant_info.mode`: it has, or wants, the lock alone.
 pub const TURNLOCK_MODE_EXCLUSIVE: u32 = 0;
 /// A mode: beside others that have it shared, and one that has it upgradable; of a semaphore, beside
-/// as many as there is room for.
+/// as many as there is room for; of a group lock, beside others of its group.
 pub const TURNLOCK_MODE_SHARED: u32 = 1;
 /// A mode: as shared, and it may become exclusive.
 pub const TURNLOCK_MODE_UPGRADABLE: u32 = 2;
@@ -92,7 +92,8 @@ pub struct turnlock_participant_info {
     pub label: [c_char; 64],
     /// The name of its program: UTF-8, NUL-terminated.
     pub program: [c_char; 64],
-    /// Of a range lock: the first number of its range; of a keyed lock: the upper half of its key's hash. Else 0.
+    /// Of a range lock: the first number of its range; of a keyed lock: the upper half of its key's hash; of a group lock: its
+    /// group. Else 0.
     pub first: u64,
     /// Of a range lock: the last number of its range, which belongs to it; of a keyed lock: the lower half of its key's hash.
     /// Else 0.
@@ -131,6 +132,7 @@ fn info(
     let (first, last) = match claim.part {
         None => (0, 0),
         Some(Part::Range { first, last }) => (first, last),
+        Some(Part::Group(group)) => (group, 0),
         Some(Part::Key(hash)) => ((hash >> 64) as u64, hash as u64),
         Some(Part::Everything) => (0, u64::MAX),
     };

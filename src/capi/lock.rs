@@ -11,8 +11,9 @@ use super::{
 };
 use super::{
     barrier::turnlock_barrier, condition::turnlock_condition, event::turnlock_event,
-    keyedlock::turnlock_keyedlock, mutex::turnlock_mutex, once::turnlock_once, rangelock::turnlock_rangelock,
-    ring::turnlock_ring, rwlock::turnlock_rwlock, semaphore::turnlock_semaphore,
+    grouplock::turnlock_grouplock, keyedlock::turnlock_keyedlock, mutex::turnlock_mutex, once::turnlock_once,
+    rangelock::turnlock_rangelock, ring::turnlock_ring, rwlock::turnlock_rwlock,
+    semaphore::turnlock_semaphore,
 };
 use crate::inspect::{Holder, Waiter};
 use crate::kind::{AnyHandleRef, DeathPolicy, Handle, LockKind, of_any};
@@ -57,6 +58,7 @@ pub(super) unsafe fn any<'a>(lock: *const turnlock_lock) -> Result<Any<'a>> {
     const SEMAPHORE: u8 = Kind::Semaphore as u8;
     const RANGE_LOCK: u8 = Kind::RangeLock as u8;
     const KEYED_LOCK: u8 = Kind::KeyedLock as u8;
+    const GROUP_LOCK: u8 = Kind::GroupLock as u8;
     const CONDITION: u8 = Kind::Condition as u8;
     const EVENT: u8 = Kind::Event as u8;
     const BARRIER: u8 = Kind::Barrier as u8;
@@ -69,6 +71,7 @@ pub(super) unsafe fn any<'a>(lock: *const turnlock_lock) -> Result<Any<'a>> {
         SEMAPHORE => of_kind!(turnlock_semaphore, Semaphore),
         RANGE_LOCK => of_kind!(turnlock_rangelock, RangeLock),
         KEYED_LOCK => of_kind!(turnlock_keyedlock, KeyedLock),
+        GROUP_LOCK => of_kind!(turnlock_grouplock, GroupLock),
         CONDITION => of_kind!(turnlock_condition, Condition),
         EVENT => of_kind!(turnlock_event, Event),
         BARRIER => of_kind!(turnlock_barrier, Barrier),
@@ -256,7 +259,8 @@ pub unsafe extern "C" fn turnlock_lock_previous_owner(
 }
 
 /// Opens a lock that is not recoverable again, in its turn and beside no other holder, after the data were repaired or
-/// given up. Of a range lock or a keyed lock: marks all parts consistent that dead participants left. A semaphore, a
+/// given up. Of a range lock or a keyed lock: marks all parts consistent that dead participants left; of a group lock, all that
+/// dead members left. A semaphore, a
 /// condition and an event are left as they are; a barrier is opened anew, and a once is to be done again. Errors as `turnlock_mutex_lock`, but for _NOT_RECOVERABLE.
 ///
 /// # Safety

@@ -11,6 +11,7 @@ mod condition_wait;
 mod death_policy;
 mod event;
 mod file;
+mod grouplock;
 mod handle;
 mod hold;
 mod hold_held;
@@ -41,6 +42,7 @@ pub use condition::*;
 pub use condition_wait::*;
 pub use event::*;
 pub use file::*;
+pub use grouplock::*;
 pub use hold::*;
 pub use hold_held::*;
 pub use info::{

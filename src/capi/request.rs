@@ -47,7 +47,7 @@ pub struct turnlock_request {
     /// A lock of any kind: its handle, cast.
     pub lock: *const turnlock_lock,
     /// TURNLOCK_MODE_...: exclusive (0) of all kinds, or shared of reader/writer locks, range locks and keyed locks, or upgradable
-    /// of reader/writer locks. Of semaphores 0.
+    /// of reader/writer locks. Of semaphores and group locks 0.
     pub mode: u32,
     /// 0: there are no flags yet.
     pub flags: u32,
@@ -67,6 +67,8 @@ pub struct turnlock_request {
     pub keys: *const turnlock_key,
     /// How many; of other locks 0.
     pub key_count: usize,
+    /// Of a group lock: the group, any number. Of other locks 0.
+    pub group: u64,
 }
 
 const SMALLEST: usize = offset_of!(turnlock_request, key_count) + size_of::<usize>();
@@ -95,7 +97,7 @@ impl turnlock_request {
     pub(super) fn is_plain(&self) -> bool {
         // One of the waits that there are, the numbers from 0 to 3.
         let wait = self.wait & !TURNLOCK_WAIT_UNTIL;
-        (self.range_count | self.key_count | (self.flags | wait) as usize) == 0
+        (self.range_count | self.key_count | (self.flags | wait) as usize) as u64 | self.group == 0
     }
 
     /// Returns whether it wants the lock exclusively, and no permits.
@@ -121,6 +123,7 @@ impl turnlock_request {
             AnyHandleRef::Semaphore(_) => "semaphore",
             AnyHandleRef::RangeLock(_) => "range lock",
             AnyHandleRef::KeyedLock(_) => "keyed lock",
+            AnyHandleRef::GroupLock(_) => "group lock",
             AnyHandleRef::Condition(_) => return Err(not_held("a condition")),
             AnyHandleRef::Event(_) => return Err(not_held("an event")),
             AnyHandleRef::Barrier(_) => return Err(not_held("a barrier")),
@@ -153,7 +156,13 @@ impl turnlock_request {
                 "the request has keys, and the lock is a {kind}: leave key_count 0"
             )));
         }
+        if self.group != 0 && !matches!(lock, AnyHandleRef::GroupLock(_)) {
+            return Err(invalid(&format!(
+                "the request names a group, and the lock is a {kind}: leave group 0"
+            )));
+        }
         match lock {
+            AnyHandleRef::GroupLock(_) => Ok(Wanted::Claim(Claim::of_group(self.group))),
             AnyHandleRef::RwLock(_) => Ok(Wanted::Claim(Claim::whole(mode))),
             AnyHandleRef::Semaphore(_) => {
                 Ok(Wanted::Claim(Claim { weight: self.permits.max(1), ..Claim::whole(Mode::Shared) }))

@@ -284,9 +284,10 @@ impl<'a> Observer<'a> {
         }
         let dead_parts: Vec<Part> =
             lock.dead_parts().map(|dead| shown::part_of(claims.relation, dead)).collect();
+        let has_dead_members = claims.relation == Relation::Groups && lock.member_deaths().untold().is_some();
         let (dead_token, dead_pid, dead_thread, dead_label) = lock.death();
         let health = match lock.ownership().health() {
-            Health::Consistent if dead_parts.is_empty() => "consistent",
+            Health::Consistent if dead_parts.is_empty() && !has_dead_members => "consistent",
             Health::Consistent => "inconsistent",
             Health::Inconsistent => "inconsistent",
             Health::NotRecoverable => "not_recoverable",

@@ -2,8 +2,8 @@
 
 use super::{observer::Observer, status::LockStatus};
 use crate::kind::{
-    Barrier, Condition, Event, Handle, KeyedLock, LockKind, Mutex, Once, RangeLock, RwLock, Semaphore,
-    TurnRing, names_of,
+    Barrier, Condition, Event, GroupLock, Handle, KeyedLock, LockKind, Mutex, Once, RangeLock, RwLock,
+    Semaphore, TurnRing, names_of,
 };
 use crate::os::{liveness_lock::Probe, memory};
 use turnlock_core::error::Result;
@@ -58,7 +58,7 @@ macro_rules! statuses {
         }
     })* };
 }
-statuses!(RwLock Semaphore RangeLock KeyedLock);
+statuses!(RwLock Semaphore RangeLock KeyedLock GroupLock);
 
 macro_rules! statuses_of_waits {
     ($($name:ident $what:literal)*) => { $(impl $name {

@@ -82,7 +82,8 @@ pub(super) fn claim(relation: Relation, claim: core_claim::Claim) -> Claim {
         Relation::Permits => {
             Claim { mode: ClaimMode::Shared, permits: Some(claim.weight), part: None, key_beginning: None }
         }
-        Relation::Ranges | Relation::Keys => {
+        Relation::Groups if all => Claim { part: Some(Part::Everything), ..Claim::EXCLUSIVE },
+        Relation::Ranges | Relation::Keys | Relation::Groups => {
             Claim { mode, permits: None, part: Some(part_of(relation, part)), key_beginning: None }
         }
     }
@@ -94,6 +95,7 @@ pub(super) fn part_of(relation: Relation, part: DeadPart) -> Part {
         DeadPart::Of(extent) if relation == Relation::Keys => {
             Part::Key(u128::from(extent.first) << 64 | u128::from(extent.last))
         }
+        DeadPart::Of(extent) if relation == Relation::Groups => Part::Group(extent.first),
         DeadPart::Of(extent) => Part::Range { first: extent.first, last: extent.last },
     }
 }

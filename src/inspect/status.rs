@@ -102,14 +102,15 @@ pub struct Keeper {
 pub struct LockStatus {
     /// The name of the lock.
     pub name: String,
-    /// Its kind: "mutex", "ring", "rwlock", "semaphore", "range lock" or "keyed lock"; or what is no lock, or none that is held for
+    /// Its kind: "mutex", "ring", "rwlock", "semaphore", "range lock", "keyed lock" or "group lock"; or what is no lock, or none that is held for
     /// its own sake: "condition", "event", "barrier" or "once". Those have `None` where only a lock has something.
     pub kind: &'static str,
     /// Its algorithm: "k-state", "raynal" or "sum" of a ring; else "bakery", or of a mutex by messages "lamport-queue",
     /// "ricart-agrawala", "token-ring" or "message-bakery".
     pub algorithm: Option<&'static str>,
     /// Its state: "consistent", "inconsistent" (a holder died; the next one is told) or "not_recoverable" (closed until a
-    /// reset). A range lock or a keyed lock is inconsistent while one of its parts is.
+    /// reset). A range lock or a keyed lock is inconsistent while one of its parts is; a group lock, until a member that was told
+    /// of the death marks it consistent.
     ///
     /// Of a condition: "idle" or "waited_for"; of an event: "set" or "not_set"; of a barrier: "open" or "broken"; of a once: "done",
     /// "not_done" or "inconsistent" (the one that was at it died; the next one is told). "unknown": its words are impossible, since the
@@ -202,7 +203,7 @@ pub struct Claim {
     /// The number of permits of a semaphore.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub permits: Option<u32>,
-    /// The part of a range lock or a keyed lock.
+    /// The part of a range lock or a keyed lock, or the group of a group lock.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub part: Option<Part>,
     /// What a key begins with, if that is known: up to 47 bytes. Text in JSON.
@@ -229,6 +230,8 @@ pub enum Part {
     },
     /// A key, by its hash (FNV-1a of 128 bits). A hexadecimal string in JSON.
     Key(#[cfg_attr(feature = "serde", serde(serialize_with = "as_hexadecimal"))] u128),
+    /// A group of a group lock. A decimal string in JSON.
+    Group(#[cfg_attr(feature = "serde", serde(serialize_with = "as_text"))] u64),
     /// All of it, or more than can be told.
     Everything,
 }
@@ -246,7 +249,8 @@ impl Claim {
 pub enum ClaimMode {
     /// Alone.
     Exclusive,
-    /// Beside others that have it shared, and one that has it upgradable. Of a semaphore: beside other holders of permits.
+    /// Beside others that have it shared, and one that has it upgradable. Of a semaphore: beside other holders of permits; of a
+    /// group lock: beside others of its group.
     Shared,
     /// Shared, with the right to become exclusive.
     Upgradable,

@@ -1,9 +1,9 @@
 //! A handle of a lock, whatever its kind.
 
 use super::{
-    barrier::BarrierKind, condition::ConditionKind, event::EventKind, handle::Handle, keyed_lock::KeyedKind,
-    mutex::MutexKind, once::OnceKind, range_lock::RangeKind, ring::RingKind, rwlock::RwLockKind,
-    semaphore::SemaphoreKind,
+    barrier::BarrierKind, condition::ConditionKind, event::EventKind, group_lock::GroupKind, handle::Handle,
+    keyed_lock::KeyedKind, mutex::MutexKind, once::OnceKind, range_lock::RangeKind, ring::RingKind,
+    rwlock::RwLockKind, semaphore::SemaphoreKind,
 };
 use crate::attach::open_file::OpenFile;
 use std::sync::Arc;
@@ -23,6 +23,8 @@ pub enum AnyHandle {
     RangeLock(Handle<RangeKind>),
     /// Of a keyed lock.
     KeyedLock(Handle<KeyedKind>),
+    /// Of a group lock.
+    GroupLock(Handle<GroupKind>),
     /// Of a condition.
     Condition(Handle<ConditionKind>),
     /// Of an event.
@@ -48,6 +50,8 @@ pub enum AnyHandleRef<'a> {
     RangeLock(&'a Handle<RangeKind>),
     /// Of a keyed lock.
     KeyedLock(&'a Handle<KeyedKind>),
+    /// Of a group lock.
+    GroupLock(&'a Handle<GroupKind>),
     /// Of a condition.
     Condition(&'a Handle<ConditionKind>),
     /// Of an event.
@@ -68,6 +72,7 @@ macro_rules! of_any {
             $any::Semaphore($handle) => $act,
             $any::RangeLock($handle) => $act,
             $any::KeyedLock($handle) => $act,
+            $any::GroupLock($handle) => $act,
             $any::Condition($handle) => $act,
             $any::Event($handle) => $act,
             $any::Barrier($handle) => $act,
@@ -87,6 +92,7 @@ impl AnyHandleRef<'_> {
             Self::Semaphore(handle) => AnyHandle::Semaphore(handle.clone()),
             Self::RangeLock(handle) => AnyHandle::RangeLock(handle.clone()),
             Self::KeyedLock(handle) => AnyHandle::KeyedLock(handle.clone()),
+            Self::GroupLock(handle) => AnyHandle::GroupLock(handle.clone()),
             Self::Condition(handle) => AnyHandle::Condition(handle.clone()),
             Self::Event(handle) => AnyHandle::Event(handle.clone()),
             Self::Barrier(handle) => AnyHandle::Barrier(handle.clone()),

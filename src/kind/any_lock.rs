@@ -6,6 +6,7 @@ use super::{
     directory::{check_name, names_of, no_such_lock},
     event::Event,
     file::LockFile,
+    group_lock::GroupLock,
     keyed_lock::KeyedLock,
     mutex::Mutex,
     once::Once,
@@ -33,6 +34,8 @@ pub enum AnyLock {
     RangeLock(RangeLock),
     /// A keyed lock.
     KeyedLock(KeyedLock),
+    /// A group lock.
+    GroupLock(GroupLock),
     /// A condition.
     Condition(Condition),
     /// An event.
@@ -77,6 +80,9 @@ impl LockFile {
                 }
                 Kind::KeyedLock => {
                     self.keyed_lock_options().must_exist(true).open(name).map(AnyLock::KeyedLock)
+                }
+                Kind::GroupLock => {
+                    self.group_lock_options().must_exist(true).open(name).map(AnyLock::GroupLock)
                 }
                 Kind::Condition => {
                     self.condition_options().must_exist(true).open(name).map(AnyLock::Condition)

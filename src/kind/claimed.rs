@@ -1,4 +1,4 @@
-//! Handles of the kinds with claims: rwlocks, semaphores, range locks and keyed locks.
+//! Handles of the kinds with claims: rwlocks, semaphores, range locks, keyed locks and group locks.
 
 use super::{
     acquired::Acquired,
@@ -29,9 +29,10 @@ pub struct ClaimedOptions<'a> {
 impl<'a> ClaimedOptions<'a> {
     pub(super) fn new(file: &'a FileHandle, kind: Kind) -> Self {
         // Each part is a lock of its own, and one waiter at a time that is queued for good is not enough: the holder of the
-        // part that it waits for may wait for another part.
-        let in_parts = matches!(kind, Kind::RangeLock | Kind::KeyedLock);
-        let is_strict = in_parts || !kind.is_lock();
+        // part that it waits for may wait for another part. The members of a group that come and go would pass those of all other
+        // groups.
+        let among_others = matches!(kind, Kind::RangeLock | Kind::KeyedLock | Kind::GroupLock);
+        let is_strict = among_others || !kind.is_lock();
         let settings = SettingOptions::new(if is_strict { Duration::ZERO } else { DEFAULT_PATIENCE });
         Self { file, kind, settings, permits: 0, must_exist: false }
     }

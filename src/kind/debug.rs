@@ -5,6 +5,7 @@ use super::{
     condition::Condition,
     event::Event,
     file::LockFile,
+    group_lock::GroupLock,
     guard::{Guard, GuardAs},
     handle::{Handle, LockKind},
     keyed_lock::KeyedLock,
@@ -66,7 +67,7 @@ macro_rules! shows_its_name {
     })* };
 }
 
-shows_its_name!(Mutex TurnRing RwLock Semaphore RangeLock KeyedLock Condition Event Once);
+shows_its_name!(Mutex TurnRing RwLock Semaphore RangeLock KeyedLock GroupLock Condition Event Once);
 
 impl Debug for Barrier {
     fn fmt(&self, to: &mut Formatter) -> Result {

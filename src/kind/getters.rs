@@ -6,6 +6,7 @@ use super::{
     handle::{BiasUse, Handle, LockKind},
 };
 use crate::attach::{attachment::Attachment, thread};
+use crate::layout::Kind;
 use crate::registers::FileLock;
 use turnlock_core::acquire::{
     attempt::Discipline,
@@ -111,8 +112,8 @@ impl<K: LockKind> Handle<K> {
         let holding = attempt.site.local().holding();
         let (lock, me) = (FileLock::new(self.file.open.view(), self.lock.region), attachment.slot);
         let maybe = match self.config.discipline {
-            // A waiter for permits is parked at the slot before it, which need not be ours.
-            Discipline::Queue if K::IN_PARTS || holding.is_none() => true,
+            // A waiter for permits, or for the members of a group, is parked at the slot before it, which need not be ours.
+            Discipline::Queue if K::IN_PARTS || K::KIND == Kind::GroupLock || holding.is_none() => true,
             Discipline::Queue if holding.is_some_and(|holding| holding.unbiased) => lock.may_have_waiters(me),
             Discipline::Queue if K::BIAS == BiasUse::Readers => true,
             Discipline::Queue => !lock.bias().is_unrevoked(attachment.mark),

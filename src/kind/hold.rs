@@ -38,7 +38,7 @@ use turnlock_core::sync::{
 pub enum Wanted {
     /// All of a mutex, or the turn of a ring.
     Everything,
-    /// What this says of a rwlock or a semaphore.
+    /// What this says of a rwlock, a semaphore or a group lock.
     Claim(Claim),
     /// One part of a range lock or a keyed lock.
     Part(Part),
@@ -207,6 +207,7 @@ impl Hold {
             (AnyHandleRef::Mutex(handle), Wanted::Everything) => handle.acquire_at(own, (), limit),
             (AnyHandleRef::TurnRing(handle), Wanted::Everything) => handle.acquire_at(own, (), limit),
             (AnyHandleRef::RwLock(handle), Wanted::Claim(claim)) => handle.acquire_at(own, claim, limit),
+            (AnyHandleRef::GroupLock(handle), Wanted::Claim(claim)) => handle.acquire_at(own, claim, limit),
             (AnyHandleRef::Semaphore(handle), Wanted::Claim(claim)) => {
                 handle.check_weight(claim.weight)?;
                 handle.acquire_at(own, claim, limit)

@@ -13,6 +13,7 @@ mod event;
 mod file;
 mod follow;
 mod getters;
+mod group_lock;
 mod guard;
 mod guarded;
 mod handle;
@@ -46,6 +47,7 @@ pub use barrier::{Barrier, BarrierKind, BarrierOptions};
 pub use condition::{Condition, ConditionKind, ConditionOptions, ExclusiveGuard};
 pub use event::{Event, EventKind, EventOptions};
 pub use file::{LockFile, LockFileOptions};
+pub use group_lock::{GroupGuard, GroupKind, GroupLock, GroupLockOptions, GroupParticipantGuard};
 pub use guard::{Guard, GuardAs};
 pub use guarded::{Guarded, GuardedGuard};
 pub use keyed_lock::{KeyGuard, KeyParticipantGuard, KeyedKind, KeyedLock, KeyedLockOptions};
@@ -55,7 +57,8 @@ pub use mutex::{
 };
 pub use once::{Once, OnceKind, OnceOptions, OnceRun};
 pub use owned::{
-    OwnedGuard, OwnedKeyGuard, OwnedMutexGuard, OwnedPermits, OwnedRangeGuard, OwnedRwLockGuard,
+    OwnedGroupGuard, OwnedGuard, OwnedKeyGuard, OwnedMutexGuard, OwnedPermits, OwnedRangeGuard,
+    OwnedRwLockGuard,
 };
 pub use participant::{Participant, ParticipantOptions};
 pub use range_lock::{RangeGuard, RangeKind, RangeLock, RangeLockOptions, RangeParticipantGuard};

@@ -2,6 +2,7 @@
 
 use super::{
     acquired::{Acquired, PreviousOwner},
+    group_lock::{GroupKind, GroupLock},
     handle::{Handle, LockKind},
     keyed_lock::{KeyedKind, KeyedLock, granule_of_key},
     mutex::{Mutex, MutexKind},
@@ -18,7 +19,7 @@ use std::{
     time::Duration,
 };
 use turnlock_core::acquire::site::Limit;
-use turnlock_core::algorithm::claim::{Extent, Mode};
+use turnlock_core::algorithm::claim::{Claim, Extent, Mode};
 #[cfg(doc)]
 use turnlock_core::error::Error;
 use turnlock_core::error::Result;
@@ -60,6 +61,8 @@ pub type OwnedPermits = OwnedGuard<SemaphoreKind>;
 pub type OwnedRangeGuard = OwnedGuard<RangeKind>;
 /// A key that is held, see [`OwnedGuard`].
 pub type OwnedKeyGuard = OwnedGuard<KeyedKind>;
+/// A place inside a group lock, see [`OwnedGuard`].
+pub type OwnedGroupGuard = OwnedGuard<GroupKind>;
 
 impl<K: LockKind> OwnedGuard<K> {
     fn take(handle: &Handle<K>, acquire: impl FnOnce(&Participant) -> Result<Acquired>) -> Result<Self> {
@@ -309,5 +312,28 @@ impl KeyedLock {
         limit: Duration,
     ) -> Result<OwnedKeyGuard> {
         self.owned(Mode::Exclusive, granule_of_key(key.as_ref()), Limit::For(limit))
+    }
+}
+
+impl GroupLock {
+    fn owned(&self, group: u64, limit: Limit) -> Result<OwnedGroupGuard> {
+        let claim = Claim::of_group(group);
+        OwnedGuard::take(&self.0, |participant| self.0.acquire_as(participant, claim, limit))
+    }
+
+    /// Enters as a member of `group`, for a guard that can be stored and sent. Errors as [`GroupLock::lock`] and
+    /// [`Mutex::lock_owned`].
+    pub fn lock_owned(&self, group: u64) -> Result<OwnedGroupGuard> {
+        self.owned(group, Limit::Forever)
+    }
+
+    /// Does what [`GroupLock::lock_owned`] does if that needs no wait, else [`Error::WouldBlock`].
+    pub fn try_lock_owned(&self, group: u64) -> Result<OwnedGroupGuard> {
+        self.owned(group, Limit::Never)
+    }
+
+    /// Does what [`GroupLock::lock_owned`] does, waiting for at most `limit`; then [`Error::TimedOut`].
+    pub fn try_lock_owned_for(&self, group: u64, limit: Duration) -> Result<OwnedGroupGuard> {
+        self.owned(group, Limit::For(limit))
     }
 }

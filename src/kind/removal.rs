@@ -229,7 +229,15 @@ fn check_unused<F: FileClaims>(site: &FileSite<F>, claim: F::Claim, name: &str) 
         }
     }
     match lock.ownership().health() {
-        Health::Consistent if lock.has_dead_granule(claim) => in_use(format!(
+        Health::Consistent
+            if lock.is_told_of_death(me, claim) && lock.claims.relation() == Relation::Groups =>
+        {
+            in_use(format!(
+                "a member of its lock {name:?} died inside, and that has not been marked consistent: lock it and look at the \
+                 data, or reset it"
+            ))
+        }
+        Health::Consistent if lock.is_told_of_death(me, claim) => in_use(format!(
             "a holder of a part of its lock {name:?} died, and it has not been marked consistent: lock that part and look at \
              the data, or reset the lock"
         )),

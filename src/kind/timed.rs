@@ -1,6 +1,7 @@
 //! Time limits by parking_lot's names: for a duration, or until a moment.
 
 use super::{
+    group_lock::{GroupGuard, GroupLock},
     keyed_lock::{KeyGuard, KeyedLock},
     mutex::{Mutex, MutexGuard},
     range_lock::{RangeGuard, RangeLock},
@@ -229,5 +230,17 @@ impl KeyedLock {
     /// Takes a key exclusively, waiting until `deadline`; then [`Error::TimedOut`].
     pub fn try_lock_exclusive_until(&self, key: impl AsRef<[u8]>, deadline: Instant) -> Result<KeyGuard<'_>> {
         self.write_for(key, until(deadline))
+    }
+}
+
+impl GroupLock {
+    /// Enters as a member of `group`, waiting for at most `limit`; then [`Error::TimedOut`]. The same as [`GroupLock::lock_for`].
+    pub fn try_lock_for(&self, group: u64, limit: Duration) -> Result<GroupGuard<'_>> {
+        self.lock_for(group, limit)
+    }
+
+    /// Enters as a member of `group`, waiting until `deadline`; then [`Error::TimedOut`].
+    pub fn try_lock_until(&self, group: u64, deadline: Instant) -> Result<GroupGuard<'_>> {
+        self.lock_for(group, until(deadline))
     }
 }

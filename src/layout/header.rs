@@ -268,6 +268,8 @@ pub(super) const fn layout_fingerprint() -> u64 {
         offset_of!(LockWords, permits),
         offset_of!(LockWords, dead_parts),
         offset_of!(LockWords, coordination),
+        offset_of!(LockWords, members_died),
+        offset_of!(LockWords, deaths_repaired),
         size_of::<CoordinationWords>(),
         offset_of!(CoordinationWords, state),
         offset_of!(CoordinationWords, sequence),
@@ -366,7 +368,9 @@ mod tests {
         let checksum = fnv1a(&bytes[..56]);
         bytes[56..64].copy_from_slice(&checksum.to_ne_bytes());
         match HeaderPrefix::decode(&bytes, 0) {
-            Err(HeaderFault::Version(why)) => assert!(why.contains("10.0") && why.contains("9.x"), "{why}"),
+            Err(HeaderFault::Version(why)) => {
+                assert!(why.contains(&format!("{}.0", FORMAT_MAJOR + 1)) && why.contains("10.x"), "{why}")
+            }
             other => panic!("{other:?}"),
         }
     }

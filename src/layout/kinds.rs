@@ -25,6 +25,8 @@ pub enum Kind {
     Barrier = 9,
     /// One participant does something, once.
     Once = 10,
+    /// Any number of participants of one group.
+    GroupLock = 11,
 }
 
 /// An algorithm that a lock runs.
@@ -64,7 +66,7 @@ pub enum DeathPolicy {
 
 impl Kind {
     /// Every kind.
-    pub const ALL: [Kind; 10] = [
+    pub const ALL: [Kind; 11] = [
         Kind::Mutex,
         Kind::TurnRing,
         Kind::RwLock,
@@ -75,6 +77,7 @@ impl Kind {
         Kind::Event,
         Kind::Barrier,
         Kind::Once,
+        Kind::GroupLock,
     ];
 
     /// Returns the kind of this number, if there is one.
@@ -95,6 +98,7 @@ impl Kind {
             Kind::Event => "event",
             Kind::Barrier => "barrier",
             Kind::Once => "once",
+            Kind::GroupLock => "group lock",
         }
     }
 
@@ -111,6 +115,7 @@ impl Kind {
             Kind::Event => "an event",
             Kind::Barrier => "a barrier",
             Kind::Once => "a once",
+            Kind::GroupLock => "a group lock",
         }
     }
 

@@ -22,6 +22,8 @@ use turnlock_core::sync::{AtomicU32, AtomicU64, Ordering::Relaxed};
 /// | `permits` | the participant that creates a semaphore, and the one that resizes it | |
 /// | `coordination` | of a condition, an event, a barrier or a once: [`turnlock_core::coordination`] says who | |
 /// | `dead_parts` | the reaper of a participant that held a part of the lock; the holder that marks parts consistent | |
+/// | `members_died` | the reaper of a member of a group | adding one |
+/// | `deaths_repaired` | the member that marks deaths consistent | by compare-exchange |
 #[repr(C, align(128))]
 pub struct LockWords {
     /// The bias owner and its mark, see [`turnlock_core::algorithm::bias`].
@@ -77,7 +79,11 @@ pub struct LockWords {
     pub dead_parts: AtomicU32,
     /// The words of a condition, an event, a barrier or a once.
     pub coordination: CoordinationWords,
-    reserved: [AtomicU64; 8],
+    /// Of a group lock: how many members have died inside, see [`turnlock_core::algorithm::member_deaths`].
+    pub members_died: AtomicU64,
+    /// Of a group lock: how many of these deaths are marked consistent.
+    pub deaths_repaired: AtomicU64,
+    reserved: [AtomicU64; 6],
 }
 
 /// The words of what is no lock. Each kind uses some of them.
@@ -184,7 +190,8 @@ pub struct ClaimCell {
     pub mode_word: AtomicU64,
     /// The first half of the extent.
     pub first: AtomicU64,
-    /// The second half. Of a barrier: the process of the slot's participant, when it arrived.
+    /// The second half. Of a barrier: the process of the slot's participant, when it arrived. Of a group lock: the deaths of
+    /// which the holder was told.
     pub last: AtomicU64,
 }
 
@@ -216,6 +223,8 @@ const _: () = {
     assert!(offset_of!(LockWords, permits) == 392);
     assert!(offset_of!(LockWords, dead_parts) == 396);
     assert!(offset_of!(LockWords, coordination) == 400);
+    assert!(offset_of!(LockWords, members_died) == 448);
+    assert!(offset_of!(LockWords, deaths_repaired) == 456);
     assert!(size_of::<CoordinationWords>() == 48);
     assert!(offset_of!(CoordinationWords, sequence) == 8);
     assert!(offset_of!(CoordinationWords, partner) == 16);

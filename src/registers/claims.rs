@@ -81,6 +81,7 @@ impl Claimed {
             Kind::Semaphore => Relation::Permits,
             Kind::RangeLock => Relation::Ranges,
             Kind::KeyedLock => Relation::Keys,
+            Kind::GroupLock => Relation::Groups,
         };
         Self { relation, readers: ReadersMark::new(generation) }
     }

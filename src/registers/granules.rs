@@ -101,9 +101,6 @@ impl<'a, F: FileClaims> FileLock<'a, F> {
 
     /// Returns whether a dead participant held what conflicts with `mine`, and that is not marked consistent yet.
     pub(super) fn has_dead_granule_beside(&self, mine: Claim) -> bool {
-        if !matches!(self.claims.relation(), Relation::Ranges | Relation::Keys) {
-            return false;
-        }
         let keyed = self.claims.relation() == Relation::Keys;
         self.dead_parts().any(|dead| match dead {
             DeadPart::Of(extent) if keyed => mine.extent == extent,

@@ -3,6 +3,7 @@
 mod claims;
 mod coordination;
 mod granules;
+mod members;
 
 pub use claims::{Claimed, Exclusively, FileClaims};
 pub use coordination::{
@@ -331,15 +332,25 @@ impl<'a, F: FileClaims> Lock for FileLock<'a, F> {
         notice.pid.store(record.pid.load(Relaxed), Relaxed);
         notice.tid.store(record.tid.load(Relaxed), Relaxed);
         notice.label.copy_from(&record.label);
-        hold_class != HoldClass::Granule
+        if hold_class == HoldClass::Member {
+            self.member_deaths().record();
+        }
+        !matches!(hold_class, HoldClass::Granule | HoldClass::Member)
     }
 
-    fn has_dead_granule(&self, claim: F::Claim) -> bool {
-        self.has_dead_granule_beside(F::claim(claim))
+    fn is_told_of_death(&self, me: usize, claim: F::Claim) -> bool {
+        match self.claims.relation() {
+            Relation::Ranges | Relation::Keys => self.has_dead_granule_beside(F::claim(claim)),
+            Relation::Groups => self.tell_member_deaths(me),
+            Relation::Always | Relation::Modes | Relation::Permits => false,
+        }
     }
 
-    fn mark_granules_consistent(&self, claim: F::Claim, needs_no_repair: bool) -> bool {
-        self.mark_dead_granules(F::claim(claim), needs_no_repair)
+    fn mark_deaths_consistent(&self, me: usize, claim: F::Claim, needs_no_repair: bool) -> bool {
+        match self.claims.relation() {
+            Relation::Groups => self.mark_member_deaths(me, F::claim(claim)),
+            _ => self.mark_dead_granules(F::claim(claim), needs_no_repair),
+        }
     }
 
     fn record_overwritten_ring(&self) {

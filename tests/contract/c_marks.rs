@@ -40,11 +40,12 @@ pub fn a_handle_of_one_kind_does_not_pass_for_one_of_another() {
     let semaphore = lock!(turnlock_semaphore_open turnlock_semaphore_close c"semaphore");
     let rangelock = lock!(turnlock_rangelock_open turnlock_rangelock_close c"range lock");
     let keyedlock = lock!(turnlock_keyedlock_open turnlock_keyedlock_close c"keyed lock");
+    let grouplock = lock!(turnlock_grouplock_open turnlock_grouplock_close c"group lock");
     let condition = open_condition(&file, c"condition", 0).unwrap();
     let event = open_event(&file, c"event", 0).unwrap();
     let barrier = open_barrier(&file, c"barrier", 2, 0).unwrap();
     let once = open_once(&file, c"once", 0).unwrap();
-    let handles: [*mut c_void; 12] = [
+    let handles: [*mut c_void; 13] = [
         file.handle.cast(),
         hold.handle.cast(),
         mutex.handle.cast(),
@@ -53,6 +54,7 @@ pub fn a_handle_of_one_kind_does_not_pass_for_one_of_another() {
         semaphore.handle.cast(),
         rangelock.handle.cast(),
         keyedlock.handle.cast(),
+        grouplock.handle.cast(),
         condition.handle.cast(),
         event.handle.cast(),
         barrier.handle.cast(),
@@ -75,6 +77,7 @@ pub fn a_handle_of_one_kind_does_not_pass_for_one_of_another() {
         "range lock" call!(turnlock_rangelock_try_lock_shared, 0, 1, ptr::null_mut()), turnlock_rangelock_close;
         "keyed lock" call!(turnlock_keyedlock_try_lock_shared, c"a".as_ptr().cast(), 1, ptr::null_mut()),
             turnlock_keyedlock_close;
+        "group lock" call!(turnlock_grouplock_try_lock, 1, ptr::null_mut()), turnlock_grouplock_close;
         "condition" call!(turnlock_condition_notify_one, ptr::null_mut()), turnlock_condition_close;
         "event" call!(turnlock_event_is_set, &mut 0), turnlock_event_close;
         "barrier" call!(turnlock_barrier_query, ptr::null_mut(), ptr::null_mut()), turnlock_barrier_close;

@@ -1,5 +1,5 @@
 //! Locks that several can hold at once, or parts of them, taken so that no other participant has anything beside:
-//! a rwlock exclusively, a whole range, one key. Through the Rust API, by threads and by explicit participants.
+//! a rwlock exclusively, a whole range, one key; and a group for each ([`crate::groups`]). Through the Rust API, by threads and by explicit participants.
 
 use crate::{
     rust::{code, holder, open, waiters},
@@ -7,9 +7,9 @@ use crate::{
 };
 use std::{marker::PhantomData, path::Path, sync::Arc};
 use turnlock::{
-    DeathPolicy, Guard, GuardAs, KeyGuard, KeyParticipantGuard, KeyedLock, LockFile, Participant,
-    PreviousOwner, RangeGuard, RangeLock, RangeParticipantGuard, Result, RwLock, RwLockKind,
-    RwLockWriteGuard, RwLockWriteParticipantGuard,
+    DeathPolicy, GroupGuard, GroupParticipantGuard, Guard, GuardAs, KeyGuard, KeyParticipantGuard, KeyedLock,
+    LockFile, Participant, PreviousOwner, RangeGuard, RangeLock, RangeParticipantGuard, Result, RwLock,
+    RwLockKind, RwLockWriteGuard, RwLockWriteParticipantGuard,
     inspect::{LockStatus, WaiterState},
 };
 
@@ -116,6 +116,8 @@ held! {
     RangeParticipantGuard: RangeParticipantGuard;
     KeyGuard: KeyGuard;
     KeyParticipantGuard: KeyParticipantGuard;
+    GroupGuard: GroupGuard;
+    GroupParticipantGuard: GroupParticipantGuard;
 }
 
 /// By threads.

@@ -9,6 +9,7 @@ mod c_coordination;
 mod c_coordination_refused;
 mod c_file;
 mod c_functions;
+mod c_groups;
 mod c_handles;
 mod c_holds;
 mod c_mail;
@@ -18,6 +19,7 @@ mod c_transferred;
 mod claims;
 mod every;
 mod fair;
+mod groups;
 mod owner_dead;
 mod participants;
 mod query;
@@ -191,6 +193,8 @@ contract! {
     whole_range_by_participants = crate::claims::ByParticipants<turnlock::RangeLock>: every once fair participants with_guards_of_several guards;
     one_key_by_threads = crate::claims::ByThreads<turnlock::KeyedLock>: every once fair threads guards;
     one_key_by_participants = crate::claims::ByParticipants<turnlock::KeyedLock>: every once fair participants with_guards_of_several guards;
+    groups_by_threads = crate::claims::ByThreads<turnlock::GroupLock>: every once fair threads guards;
+    groups_by_participants = crate::claims::ByParticipants<turnlock::GroupLock>: every once fair participants with_guards_of_several guards;
     rwlock_by_threads_in_c = crate::c::RwLockByThreads: every closes once fair threads without_guards;
     rwlock_by_holds_in_c = crate::c::RwLockByHolds: every closes once fair participants without_guards shared;
 }
@@ -229,6 +233,13 @@ mod only_in_c {
         permits_that_are_none_or_too_many_are_neither_taken_nor_given_back
         ranges_of_nothing_and_parts_that_are_not_held_are_refused
         handles_of_claims_that_are_null_or_closed_say_so
+    }
+    cases! { c_groups:
+        members_of_a_group_are_inside_together_and_no_others
+        a_dead_member_is_told_to_each_group_until_it_is_marked
+        holds_enter_a_group_by_their_request
+        a_request_without_a_group_is_of_group_0
+        handles_of_group_locks_that_are_null_or_closed_say_so
     }
     cases! { c_condition:
         a_thread_waits_with_a_mutex_and_has_it_again

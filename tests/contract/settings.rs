@@ -46,13 +46,14 @@ macro_rules! kinds {
     (@put death_policy $has:ident $lock:ident) => { $has.1 = Some($lock.death_policy()) };
 }
 
-const KINDS: [(&str, Open); 6] = kinds! {
+const KINDS: [(&str, Open); 7] = kinds! {
     mutex_options: patience death_policy;
     ring_options: death_policy;
     rwlock_options: patience death_policy;
     semaphore_options: patience;
     range_lock_options: death_policy;
     keyed_lock_options: death_policy;
+    group_lock_options: death_policy;
 };
 
 /// A file with room for the locks of a case.
@@ -183,13 +184,14 @@ macro_rules! in_c {
     };
 }
 
-const IN_C: [(&str, OpenInC); 6] = in_c! {
+const IN_C: [(&str, OpenInC); 7] = in_c! {
     "mutex" turnlock_mutex_options turnlock_mutex_open turnlock_mutex_close patience_ns;
     "rwlock" turnlock_rwlock_options turnlock_rwlock_open turnlock_rwlock_close patience_ns;
     "semaphore" turnlock_semaphore_options turnlock_semaphore_open turnlock_semaphore_close patience_ns;
     "ring" turnlock_ring_options turnlock_ring_open turnlock_ring_close;
     "rangelock" turnlock_rangelock_options turnlock_rangelock_open turnlock_rangelock_close;
     "keyedlock" turnlock_keyedlock_options turnlock_keyedlock_open turnlock_keyedlock_close;
+    "grouplock" turnlock_grouplock_options turnlock_grouplock_open turnlock_grouplock_close;
 };
 /// Those of each noun have the same numbers.
 const STRICT: u32 = TURNLOCK_MUTEX_STRICT;
@@ -307,6 +309,7 @@ pub fn what_a_lock_was_created_with_is_told_in_c() {
         turnlock_ring_options turnlock_ring_open turnlock_ring_close
         turnlock_rangelock_options turnlock_rangelock_open turnlock_rangelock_close
         turnlock_keyedlock_options turnlock_keyedlock_open turnlock_keyedlock_close
+        turnlock_grouplock_options turnlock_grouplock_open turnlock_grouplock_close
     }
     for (name, flags, patience_ns, expected) in [
         (c"strict", STRICT, 5_000, 0),

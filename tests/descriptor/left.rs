@@ -75,13 +75,14 @@ fn of_every_kind_it_is_unlocked_and_a_waiter_comes_in() {
         (file.mutex("mutex").unwrap(), file.turn_ring("ring").unwrap(), file.rwlock("rwlock").unwrap());
     let semaphore = file.semaphore_options().permits(2).open("semaphore").unwrap();
     let (ranges, keys) = (file.range_lock("ranges").unwrap(), file.keyed_lock("keys").unwrap());
+    let groups = file.group_lock("groups").unwrap();
     let leave = |take: &dyn Fn(&Participant)| {
         let shell = participant(&file);
         take(&shell);
         shell.transfer_to_fd(number, 1).unwrap();
     };
     use std::mem::forget;
-    let takes: [Take; 7] = [
+    let takes: [Take; 8] = [
         ("mutex", &|shell| forget(mutex.lock_as(shell).unwrap())),
         ("ring", &|shell| forget(ring.lock_as(shell).unwrap())),
         ("rwlock", &|shell| forget(rwlock.write_as(shell).unwrap())),
@@ -89,6 +90,7 @@ fn of_every_kind_it_is_unlocked_and_a_waiter_comes_in() {
         ("semaphore", &|shell| forget(semaphore.acquire_as(shell, 2).unwrap())),
         ("ranges", &|shell| forget(ranges.write_as(shell, 5..9).unwrap())),
         ("keys", &|shell| forget(keys.write_as(shell, "ada").unwrap())),
+        ("groups", &|shell| forget(groups.lock_as(shell, 1).unwrap())),
     ];
     for (name, take) in takes {
         leave(take);
@@ -102,6 +104,7 @@ fn of_every_kind_it_is_unlocked_and_a_waiter_comes_in() {
                 "rwlock" => waits(&|| Ok(rwlock.write()?.acquired().previous_owner_died)),
                 "semaphore" => waits(&|| Ok(semaphore.acquire(2)?.acquired().previous_owner_died)),
                 "ranges" => waits(&|| Ok(ranges.write(0..100)?.acquired().previous_owner_died)),
+                "groups" => waits(&|| Ok(groups.lock(2)?.acquired().previous_owner_died)),
                 _ => waits(&|| Ok(keys.write("ada")?.acquired().previous_owner_died)),
             });
             let is_waiting = || {

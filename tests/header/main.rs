@@ -10,7 +10,7 @@ support::watched_for_seconds!(support::watchdog::USUAL);
 const HEADER: &str = "include/turnlock.h";
 
 /// The sections of the header in their order, what is in each, and how the names in each begin. The longest beginning decides.
-const SECTIONS: [(&str, &str, &[&str]); 16] = [
+const SECTIONS: [(&str, &str, &[&str]); 17] = [
     (
         "Versions",
         "which library is loaded",
@@ -75,6 +75,7 @@ const SECTIONS: [(&str, &str, &[&str]); 16] = [
         &["TURNLOCK_RANGELOCK_", "TURNLOCK_RANGE_END", "turnlock_rangelock"],
     ),
     ("Keyed locks", "one at a time for each key", &["TURNLOCK_KEYEDLOCK_", "turnlock_keyedlock"]),
+    ("Group locks", "all of one group, none of another", &["TURNLOCK_GROUPLOCK_", "turnlock_grouplock"]),
     ("Turn rings", "each in turn", &["TURNLOCK_ALGORITHM_", "TURNLOCK_RING_", "turnlock_ring"]),
     ("Conditions", "wait with a lock until notified", &["TURNLOCK_CONDITION_", "turnlock_condition"]),
     ("Events", "wait until it is set", &["TURNLOCK_EVENT_", "turnlock_event"]),
@@ -123,6 +124,7 @@ fn generate() -> String {
         "semaphore",
         "rangelock",
         "keyedlock",
+        "grouplock",
         "condition",
         "event",
         "barrier",
@@ -306,7 +308,7 @@ fn the_header_can_be_taken_in() {
 fn every_kind_has_its_functions_in_the_same_order() {
     let header = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(HEADER)).unwrap();
     let functions = functions(&header);
-    for kind in ["mutex", "rwlock", "semaphore", "rangelock", "keyedlock", "ring", "hold"] {
+    for kind in ["mutex", "rwlock", "semaphore", "rangelock", "keyedlock", "grouplock", "ring", "hold"] {
         let of_kind = functions.iter().filter_map(|name| name.strip_prefix(&format!("turnlock_{kind}_")));
         let ranks: Vec<_> = of_kind.map(|name| (rank(name), name)).collect();
         assert!(ranks.len() > 4, "{kind}: {ranks:?}");
@@ -338,7 +340,17 @@ fn flags_of_one_name_have_one_value() {
         header.lines().filter_map(|line| line.strip_prefix("#define TURNLOCK_")?.split_once(' ')).collect();
     let mut seen = std::collections::BTreeMap::new();
     let mut shared = 0;
-    for noun in ["FILE_", "MUTEX_", "RWLOCK_", "SEMAPHORE_", "RANGELOCK_", "KEYEDLOCK_", "RING_", "HOLD_"] {
+    for noun in [
+        "FILE_",
+        "MUTEX_",
+        "RWLOCK_",
+        "SEMAPHORE_",
+        "RANGELOCK_",
+        "KEYEDLOCK_",
+        "GROUPLOCK_",
+        "RING_",
+        "HOLD_",
+    ] {
         let flags = macros.iter().filter_map(|(name, value)| Some((name.strip_prefix(noun)?, *value)));
         for (flag, value) in flags {
             let first = *seen.entry(flag).or_insert(value);

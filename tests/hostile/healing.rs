@@ -182,6 +182,7 @@ pub fn dying(words: &[String]) {
         "permit" => take!(file.semaphore("a"), |permits| permits.acquire(1)),
         "range" => take!(file.range_lock("a"), |ranges| ranges.write(0..9)),
         "key" => take!(file.keyed_lock("a"), |keys| keys.write("k")),
+        "group" => take!(file.group_lock("a"), |groups| groups.lock(1)),
         _ => take!(file.turn_ring("a"), |ring| ring.lock()),
     }
     poke_u32(path, LOCKS_BOUND, 0);
@@ -223,5 +224,6 @@ fn a_count_of_locks_that_was_overwritten_keeps_no_waiter_behind_the_dead() {
         .acquire_for(2, LIMIT));
     dies!("range", |file| file.range_lock("a"), |ranges| ranges.read_for(5..6, LIMIT));
     dies!("key", |file| file.keyed_lock("a"), |keys| keys.write_for("k", LIMIT));
+    dies!("group", |file| file.group_lock("a"), |groups| groups.lock_for(2, LIMIT));
     dies!("ring", |file| file.turn_ring("a"), |ring| ring.lock_for(LIMIT));
 }

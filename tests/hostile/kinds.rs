@@ -14,7 +14,7 @@ use std::{
     time::Duration,
 };
 use support::{NoHang, Place, format::Format, join};
-use turnlock::{KeyedLock, LockFile, Participant, RangeLock, Result, RwLock, Semaphore, inspect};
+use turnlock::{GroupLock, KeyedLock, LockFile, Participant, RangeLock, Result, RwLock, Semaphore, inspect};
 
 const LIMIT: Duration = Duration::from_millis(1);
 const SHAPE: Format = Format { participants: 4, locks: 1 };
@@ -151,6 +151,35 @@ impl Shared for KeyedLock {
     }
 }
 
+impl Shared for GroupLock {
+    const WAYS: usize = 2;
+
+    fn open(file: &LockFile) -> Result<Self> {
+        file.group_lock("a")
+    }
+
+    fn hold(&self, me: &Participant, meanwhile: impl FnOnce()) -> Result<()> {
+        let guard = self.lock_as(me, 1)?;
+        meanwhile();
+        guard.unlock()
+    }
+
+    fn take(&self, way: usize, me: Option<&Participant>) -> Result<()> {
+        let group = [1, 2][way];
+        let mut guard = match me {
+            None => self.lock_for(group, LIMIT)?,
+            Some(me) => return self.lock_for_as(me, group, LIMIT)?.unlock(),
+        };
+        // Whatever it says: deaths that there were not are among the garbage.
+        let _ = guard.mark_consistent();
+        guard.unlock()
+    }
+
+    fn heal(&self) -> Result<()> {
+        self.reset_for(LIMIT)
+    }
+}
+
 struct Scene<L> {
     _place: Place,
     path: PathBuf,
@@ -211,8 +240,9 @@ fn words() -> impl Iterator<Item = u64> {
     let region = SHAPE.region(1);
     let cells =
         (0..SHAPE.participants).flat_map(move |slot| line(SHAPE.cell(1, slot), CELL_BYTES).step_by(8));
-    // The bias word and what goes with it; permits and dead parts; numbers.
-    let words = line(region, 64).chain(line(region + 384, 16)).chain(line(SHAPE.number(1, 0), 32));
+    // The bias word and what goes with it; permits and dead parts; dead members; numbers.
+    let of_kinds = line(region + 384, 16).chain(line(region + 448, 16));
+    let words = line(region, 64).chain(of_kinds).chain(line(SHAPE.number(1, 0), 32));
     words.step_by(8).chain(cells)
 }
 
@@ -265,4 +295,9 @@ fn garbage_in_the_words_of_a_range_lock_keeps_no_caller_beyond_the_limit() {
 #[test]
 fn garbage_in_the_words_of_a_keyed_lock_keeps_no_caller_beyond_the_limit() {
     is_survived_by::<KeyedLock>();
+}
+
+#[test]
+fn garbage_in_the_words_of_a_group_lock_keeps_no_caller_beyond_the_limit() {
+    is_survived_by::<GroupLock>();
 }

@@ -67,6 +67,7 @@ fn request() -> turnlock_request {
         range_count: 0,
         keys: ptr::null(),
         key_count: 0,
+        group: 0,
     }
 }
 

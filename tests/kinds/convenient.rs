@@ -74,6 +74,7 @@ fn a_lock_opens_as_what_it_is() {
     file.semaphore_options().permits(4).open("s").unwrap();
     file.range_lock("g").unwrap();
     file.keyed_lock("k").unwrap();
+    file.group_lock("o").unwrap();
     let Ok(AnyLock::Mutex(mutex)) = file.open_any("m") else { panic!() };
     assert!(mutex.is_recursive() && mutex.patience() == Duration::ZERO);
     assert!(matches!(file.open_any("t"), Ok(AnyLock::TurnRing(_))));
@@ -83,6 +84,7 @@ fn a_lock_opens_as_what_it_is() {
     assert!(matches!(file.open_any("g"), Ok(AnyLock::RangeLock(_))));
     let Ok(AnyLock::KeyedLock(users)) = file.open_any("k") else { panic!() };
     assert!(format!("{users:?}").contains("\"k\""));
+    assert!(matches!(file.open_any("o"), Ok(AnyLock::GroupLock(_))));
     assert!(matches!(file.open_any("none"), Err(Error::NotFound { .. })));
     assert!(matches!(file.open_any(""), Err(Error::BadName { .. })));
 }

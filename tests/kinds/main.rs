@@ -1,7 +1,8 @@
-//! The kinds that let several in: readers and writers, permits, ranges, keys.
+//! The kinds that let several in: readers and writers, permits, ranges, keys, groups.
 
 mod at_once;
 mod convenient;
+mod groups;
 mod owned;
 mod parts;
 mod refused;

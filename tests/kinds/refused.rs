@@ -85,6 +85,15 @@ fn only_a_holder_that_is_in_the_way_is_named() {
     assert!(refused.starts_with(&named("two")) && !refused.contains("another"), "{refused}");
     drop(held);
 
+    let groups = file.group_lock("groups").unwrap();
+    let held = (groups.lock_as(&one, 1).unwrap(), groups.lock_as(&two, 1).unwrap());
+    let refused = by(groups.try_lock(2));
+    assert!(
+        refused.starts_with(&named("one")) && refused.ends_with(", and another one has it too"),
+        "{refused}"
+    );
+    drop(held);
+
     let semaphore = file.semaphore_options().permits(3).open("permits").unwrap();
     let held = (semaphore.acquire_as(&one, 2).unwrap(), semaphore.acquire_as(&two, 1).unwrap());
     let refused = by(semaphore.try_acquire(1));

@@ -66,6 +66,11 @@ fn inside(file: &LockFile, what: &str, begins: impl FnOnce(), act: impl FnOnce()
             begins();
             lock.write("key").map(|_guard| act())
         }
+        "group 1" | "group 2" => {
+            let lock = file.group_lock_options().death_policy(release).open("a")?;
+            begins();
+            lock.lock(if what == "group 1" { 1 } else { 2 }).map(|_guard| act())
+        }
         "ring" => {
             let ring = file.ring_options().death_policy(release).open("a")?;
             begins();
@@ -136,9 +141,13 @@ fn of_many_killed_together_none_is_left_when_the_next_one_is_inside() {
         println!("{what}");
         die_together(what, what, what, crowd(what));
     }
-    for (first, others, living) in
-        [("write", "read", "write"), ("read", "read", "write"), ("permit", "permit", "all permits")]
-    {
+    for (first, others, living) in [
+        ("write", "read", "write"),
+        ("read", "read", "write"),
+        ("permit", "permit", "all permits"),
+        ("group 1", "group 1", "group 2"),
+        ("group 1", "group 2", "group 1"),
+    ] {
         println!("{others} behind or beside {first}");
         die_together(first, others, living, crowd(others));
     }

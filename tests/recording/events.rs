@@ -98,6 +98,7 @@ fn every_kind_and_algorithm_records() {
     drop(file.semaphore("permits").unwrap().acquire(1).unwrap());
     drop(file.range_lock("range").unwrap().write(10..20).unwrap());
     drop(file.keyed_lock("key").unwrap().write("ada").unwrap());
+    drop(file.group_lock("group").unwrap().lock(1).unwrap());
     let recursive = file.mutex_options().recursive(true).open("recursive").unwrap();
     let outer = recursive.lock().unwrap();
     drop(recursive.lock().unwrap());
@@ -126,6 +127,7 @@ fn every_kind_and_algorithm_records() {
         ("permits", true),
         ("range", false),
         ("key", false),
+        ("group", true),
         ("recursive", false),
         ("k-state", false),
         ("raynal", false),

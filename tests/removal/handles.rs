@@ -313,4 +313,5 @@ fn a_stale_handle_tells_nothing_of_the_next_lock() {
     tells_nothing!(rwlock rwlock_options write ());
     tells_nothing!(range_lock range_lock_options write (0..4));
     tells_nothing!(keyed_lock keyed_lock_options write ("a"));
+    tells_nothing!(group_lock group_lock_options lock (7));
 }

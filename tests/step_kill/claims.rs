@@ -1,5 +1,5 @@
 //! What must be true for the survivors of a lock that several hold at once, or parts of it: [`super::oracle`] for rwlocks,
-//! semaphores, range locks and keyed locks.
+//! semaphores, range locks, keyed locks and group locks.
 
 use super::{
     arena::Debt,
@@ -14,7 +14,7 @@ use std::{
 };
 use support::format::{Format, peek_u64};
 use turnlock::{
-    Acquired, Error, KeyedLock, LockFile, Participant, RangeLock, Result, RwLock, Semaphore,
+    Acquired, Error, GroupLock, KeyedLock, LockFile, Participant, RangeLock, Result, RwLock, Semaphore,
     inspect::{self, ClaimMode, Life, ParticipantStatus},
 };
 
@@ -26,6 +26,10 @@ pub const PERMITS: u32 = 3;
 pub const RANGE: std::ops::Range<u64> = 10..20;
 /// The same of a keyed lock.
 pub const KEY: &str = "ada";
+/// The group of the victim.
+pub const GROUP: u64 = 1;
+/// Another one.
+pub const OTHER_GROUP: u64 = 2;
 
 /// A kind of lock, as survivors use it.
 pub trait Shared: Sized {
@@ -205,6 +209,33 @@ impl Shared for KeyedLock {
 
     fn takes_some(&self, _: &Trial, me: &Participant, _: ClaimMode) -> Result<()> {
         self.write_for_as(me, "grace", PATIENCE)?.unlock()
+    }
+}
+
+impl Shared for GroupLock {
+    fn open(file: &LockFile) -> Result<Self> {
+        file.group_lock(LOCK)
+    }
+
+    /// Of another group than the victim's, so beside no holder.
+    fn takes_all(&self, trial: &Trial, me: &Participant, limit: Duration) -> Result<bool> {
+        let mut other = self.lock_for_as(me, OTHER_GROUP, limit)?;
+        let told = is_told_rightly(trial, other.acquired());
+        let marked = other.mark_consistent();
+        is_repaired(trial, told);
+        other.unlock()?;
+        match marked {
+            Ok(()) => assert!(told, "marked, and the holder was not told"),
+            Err(error) => assert!(matches!(error, Error::NotInconsistent) && !told, "{error}"),
+        }
+        let again = self.lock_for_as(me, GROUP, limit)?;
+        assert!(!again.acquired().previous_owner_died, "a death that was told before is told again");
+        again.unlock()?;
+        Ok(told)
+    }
+
+    fn takes_some(&self, _: &Trial, me: &Participant, _: ClaimMode) -> Result<()> {
+        self.lock_for_as(me, GROUP, PATIENCE)?.unlock()
     }
 }
 

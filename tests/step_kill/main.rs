@@ -258,6 +258,11 @@ mod with_mutants {
     }
 
     #[test]
+    fn a_dead_members_death_that_is_not_counted_is_caught() {
+        is_caught(Mutant::DeadMemberNotCounted, &scenarios::GROUP_OF_A_DEAD_ONE, "told");
+    }
+
+    #[test]
     fn a_notification_that_dies_with_its_waiter_is_caught() {
         is_caught(Mutant::NotificationDies, &scenarios::NOTIFIED_WHERE_ONE_DIED, "a notification is lost");
     }

@@ -45,6 +45,7 @@ impl Subject {
             Subject::Claims(claims::Kind::Semaphore) => "semaphore",
             Subject::Claims(claims::Kind::RangeLock) => "ranges",
             Subject::Claims(claims::Kind::KeyedLock) => "keys",
+            Subject::Claims(claims::Kind::GroupLock) => "groups",
             Subject::Coordination(coordination::Kind::Buffer { .. }) => "buffer",
             Subject::Coordination(coordination::Kind::Barrier) => "barrier",
             Subject::Coordination(coordination::Kind::Event) => "event",
@@ -204,9 +205,9 @@ pub fn participants(workers: usize) -> u32 {
 /// Likewise, of any kind.
 fn participants_for(workers: usize, lock: Subject) -> u32 {
     match lock {
-        Subject::Exclusive(_) | Subject::Claims(claims::Kind::RwLock) | Subject::Coordination(_) => {
-            participants(workers)
-        }
+        Subject::Exclusive(_)
+        | Subject::Claims(claims::Kind::RwLock | claims::Kind::GroupLock)
+        | Subject::Coordination(_) => participants(workers),
         // Two parts, or permits taken twice, and a participant of its own.
         Subject::Claims(claims::Kind::Semaphore | claims::Kind::RangeLock) => 3 * workers as u32 + 2,
         // All keys at once.

@@ -270,10 +270,14 @@ fn nobody_of_those_who_share_hangs_or_enters_beside_whom_it_must_not() {
         round("keys, workers = cores + 1", cores + 1, Stops::Never, claims::Kind::KeyedLock),
         round("keys, workers = 2 x cores, stops", 2 * cores, Stops::Short, claims::Kind::KeyedLock),
         round("keys, workers = cores + 2, long stops", cores + 2, Stops::Long, claims::Kind::KeyedLock),
+        round("groups, workers = cores + 1", cores + 1, Stops::Never, claims::Kind::GroupLock),
+        round("groups, workers = 2 x cores, stops", 2 * cores, Stops::Short, claims::Kind::GroupLock),
+        round("groups, workers = cores + 2, long stops", cores + 2, Stops::Long, claims::Kind::GroupLock),
         many_slots("rwlock, workers = 2 x cores, 500 slots", claims::Kind::RwLock),
         many_slots("semaphore, workers = 2 x cores, 500 slots", claims::Kind::Semaphore),
         many_slots("ranges, workers = 2 x cores, 500 slots", claims::Kind::RangeLock),
         many_slots("keys, workers = 2 x cores, 500 slots", claims::Kind::KeyedLock),
+        many_slots("groups, workers = 2 x cores, 500 slots", claims::Kind::GroupLock),
     ];
     let rounds = rounds.iter().filter(|round| round.name.contains(&only));
     // Half of them without stops, in each kind.
@@ -541,5 +545,15 @@ mod with_mutants {
     #[test]
     fn a_dead_ones_key_that_is_not_written_down_is_caught() {
         is_caught_among_claims(claims::Kind::KeyedLock, Mutant::DeadGranuleNotRecorded, &[Fault::Torn]);
+    }
+
+    #[test]
+    fn a_dead_member_that_is_not_counted_is_caught() {
+        is_caught_among_claims(claims::Kind::GroupLock, Mutant::DeadMemberNotCounted, &[Fault::Torn]);
+    }
+
+    #[test]
+    fn groups_that_do_not_conflict_are_caught() {
+        is_caught_among_claims(claims::Kind::GroupLock, Mutant::GroupsTogether, &[Fault::DoubleEntry]);
     }
 }

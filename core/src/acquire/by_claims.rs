@@ -1,5 +1,5 @@
-//! The head of a queue in which the claims say which of them conflict: of rwlocks, semaphores, range locks and keyed locks. It may
-//! be inside beside others, the lock may be biased to its readers ([`super::readers`]), and places in the queue may be reserved
+//! The head of a queue in which the claims say which of them conflict: of rwlocks, semaphores, range locks, keyed locks
+//! and group locks. It may be inside beside others, the lock may be biased to its readers ([`super::readers`]), and places in the queue may be reserved
 //! ([`super::reservation`]).
 
 use super::{

@@ -3,7 +3,7 @@
 //! ```text
 //! clear(q), each step repeatable by the next reaper should this one die:
 //!   1 if held[q] != 0, and its claim let it change the data: write q down as the dead owner; if state == consistent:
-//!     state = inconsistent (of a part of a lock: that this part is)
+//!     state = inconsistent (of a part of a lock: that this part is; of a member of a group: count its death)
 //!   2 held[q] = 0 (also where q was only trying to enter: that is no death inside)
 //!   3 number[q] = 0, choosing[q] = 0; on a ring: no membership, so that a waiter may act for q's machine
 //!   4 unpark the waiters for q
@@ -37,8 +37,8 @@ pub fn unlock<L: Lock>(lock: &L, slot: usize) -> bool {
                 }
                 lock.ownership().exit(held);
             }
-            HoldClass::Granule => {
-                lock.mark_granules_consistent(claim, false);
+            HoldClass::Granule | HoldClass::Member => {
+                lock.mark_deaths_consistent(slot, claim, false);
                 lock.ownership().exit_unchanged(held);
             }
             HoldClass::Reader | HoldClass::Upgradable | HoldClass::Permits => {

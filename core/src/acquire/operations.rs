@@ -3,13 +3,14 @@
 //! The steps have the names of [`crate::trace::Step`], which the models in `spec/` use too.
 
 use super::{
-    liveness,
+    eviction, liveness,
     local::{Holding, Idle},
     site::{Attempt, ClaimOf, HeadOf, Limit, Lock, QueueHead, Site},
 };
 use crate::algorithm::{claim::HoldClass, ownership::Health};
 use crate::error::{Error, Result};
 use crate::event::Event;
+use crate::sync::Ordering::Acquire;
 use crate::trace::{self, Step};
 
 /// An acquisition.
@@ -61,13 +62,28 @@ impl<S: Site> Attempt<S> {
                 Ok(Acquisition { token, owner_dead: true })
             }
             Health::Consistent => {
-                let owner_dead = self.site.lock().has_dead_granule(self.claim);
+                self.reap_members();
+                let owner_dead = self.site.lock().is_told_of_death(self.site.me(), self.claim);
                 if owner_dead && self.config.release_on_death {
-                    self.site.lock().mark_granules_consistent(self.claim, true);
+                    self.site.lock().mark_deaths_consistent(self.site.me(), self.claim, true);
                     self.note(Event::Recovered, token);
                 }
                 Ok(Acquisition { token, owner_dead })
             }
+        }
+    }
+
+    /// Acts for members of a group that died inside: one of the same group, which does not wait for them, is to be told of their
+    /// deaths all the same.
+    #[inline]
+    fn reap_members(&self) {
+        let (lock, me) = (self.site.lock(), self.site.me());
+        // Acquire. Partner: the release in `Ownership::forget`: if a reaper has cleared it, we see that it counted the death.
+        let is_inside = |slot: usize| lock.held(slot).load(Acquire) != 0;
+        if self.hold_class() == HoldClass::Member && lock.queue().is_another_queued(me, is_inside) {
+            let mut waiter = self.site.waiter(Limit::Never, 0, false);
+            // One that cannot be looked at now is taken to be alive.
+            let _ = eviction::reap_insiders(self, &mut waiter);
         }
     }
 
@@ -97,7 +113,7 @@ impl<S: Site> Attempt<S> {
         }
         let token = self.acquire(limit)?;
         self.site.lock().ownership().mark_consistent();
-        self.site.lock().mark_granules_consistent(self.claim, false);
+        self.site.lock().mark_deaths_consistent(self.site.me(), self.claim, false);
         Ok(Acquisition { token, owner_dead: false })
     }
 
@@ -202,7 +218,9 @@ impl<S: Site> Attempt<S> {
         match self.hold_class() {
             HoldClass::Reader | HoldClass::Upgradable => Err(Error::NotExclusive),
             HoldClass::Permits => Ok(false),
-            HoldClass::Granule => Ok(lock.mark_granules_consistent(self.claim, false)),
+            HoldClass::Granule | HoldClass::Member => {
+                Ok(lock.mark_deaths_consistent(self.site.me(), self.claim, false))
+            }
             HoldClass::Alone => {
                 let inconsistent = self.health() == Health::Inconsistent;
                 if inconsistent {

@@ -82,7 +82,9 @@ pub fn take_at_once<S: Site>(attempt: &Attempt<S>, number: u64) -> bool {
                 return true;
             }
         }
-        HoldClass::Upgradable | HoldClass::Granule => return eviction::publish_trying(attempt),
+        HoldClass::Upgradable | HoldClass::Granule | HoldClass::Member => {
+            return eviction::publish_trying(attempt);
+        }
     }
     step_back(attempt);
     false
@@ -244,7 +246,9 @@ pub fn settle<S: Site>(attempt: &Attempt<S>, in_demand: bool) -> Result<Holding>
     let token = match hold_class {
         HoldClass::Alone => lock.ownership().claim_token(lock.held(me)),
         HoldClass::Reader | HoldClass::Upgradable => lock.ownership().share_token(lock.held(me)),
-        HoldClass::Granule | HoldClass::Permits => lock.ownership().claim_token_among(lock.held(me)),
+        HoldClass::Granule | HoldClass::Permits | HoldClass::Member => {
+            lock.ownership().claim_token_among(lock.held(me))
+        }
     };
     let Some(token) = token else {
         attempt.withdraw();

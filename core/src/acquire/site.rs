@@ -57,15 +57,18 @@ pub trait Lock: Copy {
     /// Writes the owner-dead notice, if its claim let it change what the lock protects: slot `slot` died holding the lock
     /// with fencing token `token`. Returns whether the whole lock is inconsistent by that.
     fn record_death(&self, slot: usize, token: u64) -> bool;
-    /// Returns whether a participant died that held a granule of the lock which conflicts with `claim`, and none has marked
-    /// that part consistent since.
-    fn has_dead_granule(&self, _claim: <Self::Claims as Claims>::Claim) -> bool {
+    /// Returns whether the holder in slot `me` is to be told of a death that leaves the lock's state as it is: a participant
+    /// died that held a granule which conflicts with `claim`, or a member of a group lock, and none has marked that consistent
+    /// since.
+    fn is_told_of_death(&self, _me: usize, _claim: <Self::Claims as Claims>::Claim) -> bool {
         false
     }
-    /// Marks those parts consistent that dead participants held and `claim` covers; where a death needs no repair, also those
-    /// that it only conflicts with. Returns whether there were any.
-    fn mark_granules_consistent(
+    /// Marks what those deaths left as consistent, as the holder in slot `me`: the granules that `claim` covers, and where a
+    /// death needs no repair also those that it only conflicts with; of a group lock the deaths of which it was told. Returns
+    /// whether there were any.
+    fn mark_deaths_consistent(
         &self,
+        _me: usize,
         _claim: <Self::Claims as Claims>::Claim,
         _needs_no_repair: bool,
     ) -> bool {

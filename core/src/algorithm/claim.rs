@@ -15,6 +15,7 @@
 //! | semaphore of k | a weight | the weight of theirs | k - the weight of mine |
 //! | range lock | first and last of a range, shared or exclusive | 1 if they overlap and are not both shared | 0 |
 //! | keyed lock | the hash of a key, likewise | 1 if the keys are equal and not both shared | 0 |
+//! | group lock | the number of a group | 1 if the groups differ | 0 |
 //!
 //! The slot's participant writes its claim before its number; the claim means nothing once number and `held` are 0. A
 //! reader may load a number of an earlier section, and then a part of the claim that was written after that section. By
@@ -112,13 +113,15 @@ pub enum HoldClass {
     Granule,
     /// It holds some of the permits, and protects nothing.
     Permits,
+    /// It is inside beside others of its group, and each of them may change what the lock protects.
+    Member,
 }
 
 impl HoldClass {
     /// Returns whether it is beside others that are the same.
     #[inline(always)]
     pub fn is_shared(self) -> bool {
-        matches!(self, HoldClass::Reader | HoldClass::Upgradable | HoldClass::Permits)
+        matches!(self, HoldClass::Reader | HoldClass::Upgradable | HoldClass::Permits | HoldClass::Member)
     }
 }
 
@@ -163,6 +166,12 @@ pub struct Claim {
 }
 
 impl Claim {
+    /// Membership in a group of a group lock.
+    #[inline]
+    pub const fn of_group(group: u64) -> Self {
+        Self { mode: Mode::Shared, weight: 1, extent: Extent { first: group, last: 0 } }
+    }
+
     /// All of a lock, in this mode.
     #[inline]
     pub const fn whole(mode: Mode) -> Self {
@@ -186,6 +195,8 @@ pub enum Relation {
     Ranges,
     /// Those of one key, by their modes: a keyed lock.
     Keys,
+    /// Those of different groups: a group lock.
+    Groups,
 }
 
 /// The words of one claim, as memory.
@@ -280,6 +291,7 @@ impl<C: ClaimCell> InCells<'_, C> {
                     one.extent.overlaps(other.extent) && !one.mode.is_compatible_with(other.mode)
                 }
                 Relation::Keys => one.extent == other.extent && !one.mode.is_compatible_with(other.mode),
+                Relation::Groups => one.extent.first != other.extent.first,
             }
     }
 }
@@ -292,6 +304,10 @@ impl<C: ClaimCell> Claims for InCells<'_, C> {
             // Of no use to a semaphore otherwise. An entry looks again where there are more or fewer by then, and a
             // place that is retained later is worth nothing.
             claim.extent.first = self.permits().into();
+        }
+        if self.relation == Relation::Groups {
+            // A group has one number. The other word says of which deaths the holder was told, once it is one.
+            claim.extent.last = 0;
         }
         self.cells[me].claim().set(claim);
     }
@@ -343,12 +359,13 @@ impl<C: ClaimCell> Claims for InCells<'_, C> {
             (Relation::Always | Relation::Modes, _) => HoldClass::Alone,
             (Relation::Permits, _) => HoldClass::Permits,
             (Relation::Ranges | Relation::Keys, _) => HoldClass::Granule,
+            (Relation::Groups, _) => HoldClass::Member,
         }
     }
 
     fn may_change(&self, claim: Claim) -> bool {
         match self.hold_class(claim) {
-            HoldClass::Alone => true,
+            HoldClass::Alone | HoldClass::Member => true,
             HoldClass::Granule => !matches!(claim.mode, Mode::Shared | Mode::Upgradable | Mode::Upgrading),
             HoldClass::Reader | HoldClass::Upgradable | HoldClass::Permits => false,
         }
@@ -358,7 +375,7 @@ impl<C: ClaimCell> Claims for InCells<'_, C> {
         match self.relation {
             Relation::Modes => claim.mode == Mode::Exclusive,
             Relation::Permits => claim.mode == Mode::Shared,
-            Relation::Always | Relation::Ranges | Relation::Keys => false,
+            Relation::Always | Relation::Ranges | Relation::Keys | Relation::Groups => false,
         }
     }
 
@@ -393,7 +410,7 @@ impl<C: ClaimCell> Claims for InCells<'_, C> {
                 let suits = claim.mode == Mode::Shared && word == mode_word(Mode::Reserved, claim.weight);
                 suits.then_some(Reentry::AsBefore)
             }
-            Relation::Always | Relation::Ranges | Relation::Keys => None,
+            Relation::Always | Relation::Ranges | Relation::Keys | Relation::Groups => None,
         }
     }
 

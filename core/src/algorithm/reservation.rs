@@ -82,7 +82,9 @@ impl Reservation<'_> {
         Some(match claims.hold_class(claim) {
             HoldClass::Alone => ownership.claim_token_unchecked(self.held),
             HoldClass::Reader | HoldClass::Upgradable => ownership.share_token_unchecked(self.held),
-            HoldClass::Granule | HoldClass::Permits => ownership.claim_token_among_unchecked(self.held),
+            HoldClass::Granule | HoldClass::Permits | HoldClass::Member => {
+                ownership.claim_token_among_unchecked(self.held)
+            }
         })
     }
 

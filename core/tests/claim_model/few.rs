@@ -1,7 +1,9 @@
 //! Every schedule of a few participants, under loom.
 
 use crate::oracle::get;
-use crate::plan::{BIAS, HOLD, KEEP, Plan, READ, Then, Threads, UPGRADE, Visit, WRITE, permits, range};
+use crate::plan::{
+    BIAS, HOLD, INSIDE, KEEP, Plan, READ, Then, Threads, UPGRADE, Visit, WRITE, member, permits, range,
+};
 use crate::search::all_hold;
 use std::time::Duration;
 use support::checker::IS_LONG;
@@ -94,12 +96,37 @@ fn parts_are_held_by_one_each() {
 }
 
 #[test]
+fn members_of_a_group_are_inside_together_and_nobody_is_overtaken() {
+    let [one, other] = [member(1), member(2)];
+    let plan = Plan::new(Relation::Groups, &[&[one], &[one]]);
+    let tally = all_hold("two of one group", 2, &[plan], 50);
+    assert!(get(&tally.together) > 0, "they never met");
+    let plan = Plan::new(Relation::Groups, &[&[one], &[other]]);
+    all_hold("one of each of two groups", 3, &plan.in_each_slot(), 100);
+    // Who comes again is of another group.
+    let plan = Plan::new(Relation::Groups, &[&[one, other], &[other]]);
+    let preemptions = if *IS_LONG { 2 } else { 1 };
+    let tally = all_hold("one of both groups, and one of one", preemptions, &plan.in_each_slot(), 200);
+    assert!(get(&tally.together) > 0, "they never met");
+    let plan = Plan::new(Relation::Groups, &[&[one], &[one], &[other]]);
+    let tally = all_hold("two of one group and one of another", 1, &plan.in_each_slot(), 100);
+    assert!(get(&tally.together) > 0, "they never met");
+    let plan = Plan::new(Relation::Groups, &[&[one, one], &[other.timed(), other]]);
+    let tally = all_hold("one that gives up", 1, &plan.in_each_slot(), 30);
+    assert!(get(&tally.withdrawals) > 0, "no participant ever gave up");
+}
+
+#[test]
 fn who_is_passed_over_queues_again() {
     for (one, evictor) in [(READ, WRITE), (WRITE, READ), (WRITE, UPGRADE)] {
         let plan = Plan::rwlock(&[&[one], &[evictor.evicts(1)]]);
         let tally = all_hold("one, and another who passes over it", 1, &plan.in_each_slot(), 50);
         assert!(get(&tally.evictions) > 0, "no participant was passed over");
     }
+    let plan = Plan::new(Relation::Groups, &[&[member(1)], &[member(2).evicts(1)]]);
+    let tally =
+        all_hold("a member, and one of another group who passes over it", 1, &plan.in_each_slot(), 50);
+    assert!(get(&tally.evictions) > 0, "no participant was passed over");
 }
 
 /// With `most` preemptions only in the longer run: two take minutes.
@@ -221,6 +248,22 @@ fn a_death_blocks_nobody_and_is_told_if_it_was_a_writers_inside() {
     deaths("a reader that takes a place away", taken, READ, false);
     let permits_of = |visit| Plan::new(Relation::Permits, &[&[visit], &[permits(2)]]);
     deaths("one with a permit", permits_of, permits(1), false);
+}
+
+#[test]
+fn a_members_death_is_told_to_the_other_groups() {
+    let beside = |others: Vec<Visit>| move |visit| Plan::new(Relation::Groups, &[&[visit], &others]);
+    deaths("a member, and one of another group", beside(vec![member(2)]), member(1), true);
+    deaths("a member, and one of both groups", beside(vec![member(1), member(2)]), member(1), true);
+}
+
+/// The third waits for both, and counts the death of the second while the first, which was told of an earlier one, repairs.
+#[test]
+fn a_member_marks_no_death_that_it_was_not_told_of() {
+    let plan = Plan::after_a_members_death(&[&[member(1)], &[member(1).dies(INSIDE)], &[member(2)]]);
+    let tally =
+        all_hold("one that repairs, one that dies beside it, and one that comes later", 1, &[plan], 100);
+    assert!(get(&tally.deaths) > 1 && get(&tally.notices) > 1, "too little came up");
 }
 
 /// A reader that enters by the bias does not look whether a notice is due.

@@ -42,13 +42,13 @@ pub fn watch(step: Step) {
 }
 
 /// A moment in a section, at which a participant may die as at a step of the acquisition.
-fn moment() {
+pub fn moment() {
     #[cfg(shuttle)]
     shuttle::thread::yield_now();
     watch(Step::Make);
 }
 
-type Try<'a> = Attempt<Participant<'a>>;
+pub type Try<'a> = Attempt<Participant<'a>>;
 
 impl World {
     /// One participant's visits, in slot `me`. One that has died has a newcomer in its place for the next.
@@ -91,7 +91,12 @@ impl World {
             let mut oracle = self.oracle();
             let slot = &oracle.slots[me];
             let wrote = slot.inside.is_some_and(|claim| claim.mode == Mode::Exclusive);
-            if slot.is_recorded && wrote && self.plan.relation == Relation::Modes {
+            if let Some(claim) =
+                slot.inside.filter(|_| slot.is_recorded && self.plan.relation == Relation::Groups)
+            {
+                oracle.members.died(me, claim);
+                count(&self.tally.deaths_of_writers);
+            } else if slot.is_recorded && wrote && self.plan.relation == Relation::Modes {
                 let token = self.token_of(me);
                 oracle.dead = Some(token);
                 oracle.last_token = oracle.last_token.max(token);
@@ -194,6 +199,9 @@ impl World {
     /// Reads or writes what the lock protects.
     fn section(&self, me: usize, attempt: &Try, acquisition: Acquisition) {
         let Acquisition { token, owner_dead } = acquisition;
+        if self.plan.relation == Relation::Groups {
+            return self.section_of_member(me, attempt, acquisition);
+        }
         self.check_token(attempt, token);
         self.hear(me, owner_dead);
         moment();
@@ -284,7 +292,7 @@ fn take_by_fast_path(attempt: &Try) -> Option<u64> {
             attempt.fast_path().take_as_reader(lock.shared_bias(), || {}).or_else(by_reservation)
         }
         HoldClass::Alone | HoldClass::Permits => by_reservation(),
-        HoldClass::Upgradable | HoldClass::Granule => None,
+        HoldClass::Upgradable | HoldClass::Granule | HoldClass::Member => None,
     }
 }
 

@@ -1,11 +1,11 @@
-//! Claims that conflict now and then (rwlocks with the bias towards readers, semaphores, ranges, keys) under loom (every
+//! Claims that conflict now and then (rwlocks with the bias towards readers, semaphores, ranges, keys, groups) under loom (every
 //! interleaving of a few participants, and every stale value that the C11 orders let a load return) and under shuttle (many
 //! random schedules of more of them): the acquisition that ships (`turnlock_core::acquire`), at a site whose registers are the
 //! checker's.
 //!
 //! Shown (see [`oracle::Property`]): no participant is inside beside another one whose claim conflicts; readers see what the
 //! last writer wrote, and no write of one that is inside; fencing tokens; first come first served among those that conflict;
-//! a death at any step blocks no participant, and is told if it was a writer's inside. No participant waits for ever: an
+//! a death at any step blocks no participant, and is told if it was a writer's or a group's member's inside. No participant waits for ever: an
 //! execution that gets too long is a failure. Both sides of the heavy barrier pass full fences: neither checker has a
 //! membarrier.
 //!
@@ -23,6 +23,7 @@
 
 #[cfg(loom)]
 mod few;
+mod groups;
 mod life;
 mod oracle;
 #[cfg_attr(shuttle, allow(dead_code))]

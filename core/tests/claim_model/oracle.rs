@@ -17,7 +17,8 @@ pub enum Property {
     /// No waiter is overtaken by a participant that comes in by its number, conflicts with it and began its doorway after the
     /// waiter's was finished.
     Order,
-    /// The next holders after a writer's death have the owner-dead notice until a writer repairs; after any other death, none.
+    /// The next holders after a writer's death have the owner-dead notice until a writer repairs; after any other death, none. Of
+    /// groups: every holder of another group than a dead member's, until one that was told of that death repairs.
     OwnerDead,
 }
 
@@ -59,6 +60,8 @@ pub struct Oracle {
     pub last_token: u64,
     /// The token of a writer that died inside, as long as no later writer has repaired the data.
     pub dead: Option<u64>,
+    /// The members of groups that died inside.
+    pub members: crate::groups::DeadMembers,
 }
 
 impl Oracle {
@@ -87,6 +90,10 @@ impl Oracle {
 
 /// Returns whether two claims must not be inside together. Said once more, and not by the code that is checked.
 pub fn conflict(relation: Relation, one: Claim, other: Claim) -> bool {
+    if relation == Relation::Groups {
+        let everything = one.mode == Mode::Everything || other.mode == Mode::Everything;
+        return everything || one.extent.first != other.extent.first;
+    }
     let beside = match (one.mode, other.mode) {
         (Mode::Shared, Mode::Shared) => true,
         (Mode::Shared, Mode::Upgradable) | (Mode::Upgradable, Mode::Shared) => relation == Relation::Modes,
@@ -96,7 +103,7 @@ pub fn conflict(relation: Relation, one: Claim, other: Claim) -> bool {
         Relation::Ranges => one.extent.last < other.extent.first || other.extent.last < one.extent.first,
         Relation::Keys => one.extent != other.extent,
         Relation::Permits => return true,
-        Relation::Always | Relation::Modes => false,
+        Relation::Always | Relation::Modes | Relation::Groups => false,
     };
     !beside && !apart
 }

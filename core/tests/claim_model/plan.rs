@@ -77,8 +77,8 @@ pub const UPGRADE: Visit = Visit { then: Then::Upgrade(Limit::Forever), ..HOLD }
 /// Writes, and keeps its place reserved.
 pub const KEEP: Visit = WRITE.retains();
 
-/// A step of a writer that finds no other participant, at which it is inside.
-const INSIDE: usize = 9;
+/// A step of a writer, or of a member of a group, that finds no other participant, at which it is inside.
+pub const INSIDE: usize = 9;
 
 /// Takes so many permits.
 pub const fn permits(weight: u32) -> Visit {
@@ -88,6 +88,11 @@ pub const fn permits(weight: u32) -> Visit {
 /// Takes the range from the first to the last.
 pub const fn range(first: u64, last: u64, mode: Mode) -> Visit {
     visit(Claim { mode, weight: 1, extent: Extent { first, last } })
+}
+
+/// Is inside as a member of the group.
+pub const fn member(group: u64) -> Visit {
+    visit(Claim::of_group(group))
 }
 
 impl Visit {
@@ -183,6 +188,11 @@ impl Plan {
     /// A rwlock whose last writer died inside, before any participant of the plan came.
     pub fn after_death(visits: &[&[Visit]]) -> Self {
         Plan { begins_after: Some(WRITE.dies(INSIDE)), may_be_biased: true, ..Plan::rwlock(visits) }
+    }
+
+    /// A group lock of which a member of group 0 died inside, before any participant of the plan came.
+    pub fn after_a_members_death(visits: &[&[Visit]]) -> Self {
+        Plan { begins_after: Some(member(0).dies(INSIDE)), ..Plan::new(Relation::Groups, visits) }
     }
 
     /// The same plan with the slots dealt out in every way around, since the slot breaks ties.

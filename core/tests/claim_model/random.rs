@@ -1,7 +1,7 @@
 //! Random visits of more participants, under shuttle.
 
 use crate::oracle::get;
-use crate::plan::{BIAS, HOLD, Plan, READ, Then, UPGRADE, Visit, WRITE, permits, range};
+use crate::plan::{BIAS, HOLD, Plan, READ, Then, UPGRADE, Visit, WRITE, member, permits, range};
 use crate::search::all_hold;
 use std::time::Duration;
 use turnlock_core::acquire::site::Limit;
@@ -82,6 +82,20 @@ fn permits_and_parts_of_many() {
             assert!(get(&tally.together) > 0, "they never met");
         }
     }
+}
+
+#[test]
+fn groups_of_many() {
+    let of_groups = [member(1), member(2), member(1), member(1).timed(), member(3), member(2), member(1)];
+    let mut told = 0;
+    for participants in 3..=4 {
+        for visits in [of_groups.to_vec(), rough(&of_groups, 0), rough(&of_groups, 2)] {
+            let tally = all_hold("groups", 4, &[among(Relation::Groups, participants, 3, &visits)], 0);
+            assert!(get(&tally.together) > 0, "they never met");
+            told += get(&tally.notices);
+        }
+    }
+    assert!(told > 0, "no member ever died inside");
 }
 
 /// Places are retained, come back to, and taken away.

@@ -18,7 +18,7 @@ use turnlock_core::algorithm::{
     Blocker, Place, Protocol,
     bakery::{Bakery, Line, Registers},
     bias::{Bias, BiasWord},
-    claim::{Claims, HoldClass, InCells},
+    claim::{Claim, Claims, HoldClass, InCells, Relation},
     eviction::Eviction,
     light_barrier::LightBarrier,
     ownership::Ownership,
@@ -45,7 +45,7 @@ impl<'a> At<'a> {
     }
 
     /// Begins with the lock biased to its readers. Every participant's last acquisition was a reader's.
-    pub fn begin_biased(&self, reader: turnlock_core::algorithm::claim::Claim) {
+    pub fn begin_biased(&self, reader: Claim) {
         self.shared_bias().begin();
         for slot in 0..self.slots() {
             self.queue().claims.write(slot, reader);
@@ -235,11 +235,20 @@ impl<'a> Lock for At<'a> {
         let claims = self.queue().claims;
         let claim = claims.read(slot);
         // Of parts the real one writes down which they are.
+        if claims.hold_class(claim) == HoldClass::Member {
+            return self.record_member(slot, token, claim);
+        }
         let changed = claims.may_change(claim) && claims.hold_class(claim) != HoldClass::Granule;
         if changed && self.world.checks(Property::OwnerDead) {
             self.world.notice.set(token);
         }
         changed
+    }
+    fn is_told_of_death(&self, me: usize, _: Claim) -> bool {
+        self.world.plan.relation == Relation::Groups && self.tell_members(me)
+    }
+    fn mark_deaths_consistent(&self, me: usize, claim: Claim, _: bool) -> bool {
+        self.world.plan.relation == Relation::Groups && self.mark_members(me, claim)
     }
 }
 

@@ -1,11 +1,11 @@
 //! Mutants of claims and of the bias towards readers, each of which the search must catch.
 
-use crate::oracle::Property::{Data, Exclusion, OwnerDead, Token};
-use crate::plan::{BIAS, HOLD, KEEP, Plan, READ, Then, UPGRADE, WRITE};
+use crate::oracle::Property::{Data, Exclusion, Order, OwnerDead, Token};
+use crate::plan::{BIAS, HOLD, INSIDE, KEEP, Plan, READ, Then, UPGRADE, Visit, WRITE, member};
 use crate::search::with_mutants::is_caught;
 use std::time::Duration;
 use turnlock_core::acquire::site::Limit;
-use turnlock_core::algorithm::claim::Mode;
+use turnlock_core::algorithm::claim::{Mode, Relation};
 use turnlock_core::mutants::Mutant;
 
 #[test]
@@ -86,4 +86,23 @@ fn a_downgrade_that_writes_over_the_bias_hides_biased_readers() {
 fn a_reader_that_biases_by_a_store_writes_over_an_upgrade() {
     let plan = Plan { meets_always: true, ..Plan::rwlock(&[&[UPGRADE], &[BIAS, READ]]) };
     is_caught(Mutant::RebiasByStore, 2, &plan, &[Data]);
+}
+
+#[test]
+fn two_groups_that_do_not_conflict_are_together() {
+    let plan = Plan::new(Relation::Groups, &[&[member(1)], &[member(2)]]);
+    is_caught(Mutant::GroupsTogether, 1, &plan, &[Exclusion, Data]);
+}
+
+#[test]
+fn one_that_joins_its_group_goes_before_another_that_waits() {
+    let plan = Plan::new(Relation::Groups, &[&[member(1)], &[member(1)], &[member(2)]]);
+    is_caught(Mutant::JoinsOverWaiter, 2, &plan, &[Order]);
+}
+
+#[test]
+fn a_death_that_is_marked_by_one_that_was_not_told_is_lost() {
+    let visits: [&[Visit]; 3] = [&[member(1)], &[member(1).dies(INSIDE)], &[member(2)]];
+    let plan = Plan { unpruned: true, ..Plan::after_a_members_death(&visits) };
+    is_caught(Mutant::MarksUntoldDeath, 1, &plan, &[OwnerDead]);
 }

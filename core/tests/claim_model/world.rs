@@ -85,6 +85,10 @@ pub struct World {
     pub evicted: Vec<AtomicU64>,
     pub token: AtomicU64,
     pub state: AtomicU32,
+    pub members_died: AtomicU64,
+    /// The token of the last dead member of a group. Several reapers may write it.
+    pub members_notice: AtomicU64,
+    pub deaths_repaired: AtomicU64,
     pub bias: AtomicU64,
     /// See [`crate::site::WatchedBias`].
     pub meeting: AtomicU64,
@@ -116,6 +120,9 @@ impl World {
             evicted: registers(),
             token: AtomicU64::new(FIRST_TOKEN),
             state: AtomicU32::new(Health::Consistent as u32),
+            members_died: AtomicU64::new(0),
+            members_notice: AtomicU64::new(0),
+            deaths_repaired: AtomicU64::new(0),
             bias: AtomicU64::new(0),
             meeting: AtomicU64::new(0),
             local: registers(),
@@ -254,7 +261,8 @@ impl World {
         }
         match self.plan.relation {
             Relation::Always | Relation::Modes => &self.data[..2],
-            Relation::Permits | Relation::Keys => &[],
+            // Each member of a group has a word of its own ([`crate::groups`]).
+            Relation::Permits | Relation::Keys | Relation::Groups => &[],
             // All of it, for who looks whether the lock still works.
             Relation::Ranges => {
                 let last = claim.extent.last.min(self.data.len() as u64 - 1) as usize;

@@ -8,6 +8,7 @@ mod bias;
 mod close;
 mod coordination;
 mod enter;
+mod groups;
 mod leave;
 mod left;
 mod messages;
@@ -121,6 +122,9 @@ pub const ALL: &[Scenario] = &[
     RANGE_OF_A_DEAD_ONE,
     alone("ranges: several at once", parts::takes_several_ranges),
     alone("keys: write", parts::takes_a_key),
+    stopping("groups: enter", groups::enters),
+    alone("groups: join one that is inside", groups::joins),
+    GROUP_OF_A_DEAD_ONE,
     stopping("condition: wait, notified when about to sleep", coordination::waits_at_a_condition),
     stopping("condition: wait, given up", coordination::gives_up_at_a_condition),
     stopping("condition: notify one", coordination::notifies_one),
@@ -155,6 +159,7 @@ pub const IN_LONG_RUNS: &[Scenario] = &[
     alone("keys: a dead one's", parts::takes_a_dead_ones_key),
     stopping("semaphore: behind a living holder", permits::waits_for_permits),
     stopping("ranges: behind a living holder", parts::waits_for_a_range),
+    stopping("groups: behind another group", groups::waits_for_another_group),
 ];
 
 pub const NOTIFIED_WHERE_ONE_DIED: Scenario =
@@ -168,6 +173,9 @@ pub const PERMITS: Scenario = stopping("semaphore: two permits", permits::acquir
 
 pub const RANGE_OF_A_DEAD_ONE: Scenario =
     alone("ranges: write, a dead holder's", parts::writes_in_a_dead_ones_place);
+
+pub const GROUP_OF_A_DEAD_ONE: Scenario =
+    alone("groups: enter, a member of another group died", groups::enters_where_a_member_died);
 
 /// What victims do on a ring, with one algorithm.
 macro_rules! on_ring {

@@ -21,6 +21,8 @@ pub struct Record {
 
 /// How many records there are: numbers of a range lock, or keys.
 pub const RECORDS: usize = 16;
+/// So many low bits of a section's word are its group.
+const BITS_OF_GROUP: u32 = 3;
 /// What one worker can hold at once.
 pub const HOLDS: usize = 2;
 
@@ -29,6 +31,8 @@ pub enum Mode {
     Shared = 1,
     Upgradable,
     Exclusive,
+    /// Of a group, whose number is the record's.
+    Group,
 }
 
 /// What a worker holds: records, in a mode.
@@ -53,6 +57,7 @@ impl Hold {
             1 => Mode::Shared,
             2 => Mode::Upgradable,
             3 => Mode::Exclusive,
+            4 => Mode::Group,
             _ => return None,
         };
         Some(Self { mode, first: (word >> 8 & 0xff) as usize, last: (word >> 16 & 0xff) as usize })
@@ -60,6 +65,9 @@ impl Hold {
 
     fn conflicts(self, other: Self) -> bool {
         use Mode::*;
+        if (self.mode, other.mode) == (Group, Group) {
+            return self.first != other.first;
+        }
         let compatible =
             matches!((self.mode, other.mode), (Shared, Shared | Upgradable) | (Upgradable, Shared));
         !compatible && self.first <= other.last && other.first <= self.last
@@ -82,7 +90,9 @@ pub struct Ledger {
     /// How many permits there are: even numbers of changes.
     pub permits: AtomicU64,
     pub resizes: AtomicU64,
-    /// 1: keys may be torn without a notice, since a reset has marked what no holder had looked at.
+    /// Of groups: each worker's last section, its fencing token above the group.
+    sections: [AtomicU64; MAX_WORKERS],
+    /// 1: keys, or the records of groups, may be torn without a notice, since a reset has marked what no holder had looked at.
     pub amnesty: AtomicU32,
 }
 
@@ -127,6 +137,17 @@ impl Ledger {
             }
         }
         (taken, most)
+    }
+
+    /// Worker `me` begins a section with its group.
+    pub fn begins_section(&self, me: usize, group: u64, token: u64) {
+        self.sections[me].store(token << BITS_OF_GROUP | group, SeqCst);
+    }
+
+    /// Returns the group of a worker's last section, and its fencing token.
+    pub fn section_of(&self, worker: usize) -> (u64, u64) {
+        let word = self.sections[worker].load(SeqCst);
+        (word & ((1 << BITS_OF_GROUP) - 1), word >> BITS_OF_GROUP)
     }
 
     /// Strikes out what worker `me` holds in its place number `at`.

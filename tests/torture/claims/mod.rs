@@ -1,8 +1,9 @@
-//! Torture of the locks whose participants hold them beside others: readers and writers, permits, ranges, keys.
+//! Torture of the locks whose participants hold them beside others: readers and writers, permits, ranges, keys, groups.
 //!
 //! Each kind has a worker of its own and phases of its own, in each of which workers are killed; what they check each other
 //! by is the [`ledger`].
 
+mod groups;
 mod keys;
 pub mod ledger;
 mod permits;
@@ -17,7 +18,7 @@ use std::{
     time::Duration,
 };
 use support::Dice;
-use turnlock::{Error, KeyedLock, LockFile, RangeLock, Result, RwLock, Semaphore};
+use turnlock::{Error, GroupLock, KeyedLock, LockFile, RangeLock, Result, RwLock, Semaphore};
 
 /// Which kind of lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -30,6 +31,8 @@ pub enum Kind {
     RangeLock,
     /// Keys.
     KeyedLock,
+    /// Groups.
+    GroupLock,
 }
 
 /// Where a worker is, as it says itself.
@@ -79,12 +82,17 @@ pub enum Phase {
     SetEvent,
     ClearEvent,
     AwaitEvent,
+    // Of groups.
+    EnterGroup,
+    InsideGroup,
+    LeaveGroup,
 }
 
 use Phase::*;
 
 impl Kind {
-    pub const ALL: [Self; 4] = [Self::RwLock, Self::Semaphore, Self::RangeLock, Self::KeyedLock];
+    pub const ALL: [Self; 5] =
+        [Self::RwLock, Self::Semaphore, Self::RangeLock, Self::KeyedLock, Self::GroupLock];
 
     /// The phases that its workers come to.
     pub fn phases(self) -> &'static [Phase] {
@@ -109,6 +117,7 @@ impl Kind {
             }
             Kind::RangeLock => &PHASES_OF_PARTS[..PHASES_OF_PARTS.len() - 1],
             Kind::KeyedLock => &PHASES_OF_PARTS,
+            Kind::GroupLock => &[EnterGroup, InsideGroup, LeaveGroup, MarkConsistent, Reset],
         }
     }
 
@@ -122,6 +131,7 @@ impl Kind {
             }
             Kind::RangeLock => Lock::RangeLock(file.range_lock(name).unwrap()),
             Kind::KeyedLock => Lock::KeyedLock(file.keyed_lock(name).unwrap()),
+            Kind::GroupLock => Lock::GroupLock(file.group_lock(name).unwrap()),
         }
     }
 }
@@ -149,6 +159,7 @@ pub enum Lock {
     Semaphore(Semaphore, permits::InC),
     RangeLock(RangeLock),
     KeyedLock(KeyedLock),
+    GroupLock(GroupLock),
 }
 
 /// A worker's place.
@@ -169,6 +180,7 @@ pub fn work(post: &Post, lock: &Lock, mut dice: Dice) -> ! {
             Lock::Semaphore(lock, in_c) => permits::turn(post, lock, in_c, &mut dice),
             Lock::RangeLock(lock) => ranges::turn(post, lock, &mut dice),
             Lock::KeyedLock(lock) => keys::turn(post, lock, &mut dice),
+            Lock::GroupLock(lock) => groups::turn(post, lock, &mut dice),
         };
         match done {
             // A try that was turned away, or a wait that was over.
@@ -197,6 +209,7 @@ pub fn survives(post: &Post, lock: &Lock) {
         Lock::Semaphore(lock, _) => permits::survives(post, lock, PATIENCE),
         Lock::RangeLock(lock) => ranges::survives(post, lock, PATIENCE),
         Lock::KeyedLock(lock) => keys::survives(post, lock, PATIENCE),
+        Lock::GroupLock(lock) => groups::survives(post, lock, PATIENCE),
     };
     if let Err(error) = checked {
         println!("a survivor does not get in: {error}");

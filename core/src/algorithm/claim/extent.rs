@@ -1,11 +1,12 @@
 //! Parts of a lock.
 
-/// What of a lock is claimed: a range, first and last included; or the two halves of a key's hash.
+/// What of a lock is claimed: a range, first and last included; the two halves of a key's hash; or a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
-    /// The first, or the upper half.
+    /// The first, the upper half, or the group.
     pub first: u64,
-    /// The last, or the lower half.
+    /// The last, or the lower half. Of a claim of a group in its cell: the deaths of which its holder is told
+    /// ([`super::super::member_deaths`]).
     pub last: u64,
 }
 

@@ -63,3 +63,25 @@ fn ranges_conflict_where_they_overlap_and_keys_where_they_are_equal() {
         assert!(conflicts(Relation::Keys, one, Claim::EVERYTHING));
     }
 }
+
+#[test]
+fn groups_conflict_where_they_differ_whatever_the_deaths_that_a_member_was_told_of() {
+    for (one, other, conflict) in [(0, 0, false), (7, 7, false), (7, 8, true), (0, u64::MAX, true)] {
+        let [one, other] = [one, other].map(Claim::of_group);
+        assert_eq!(conflicts(Relation::Groups, one, other), conflict, "{one:?} {other:?}");
+        assert!(conflicts(Relation::Groups, one, Claim::EVERYTHING));
+        assert!(conflicts(Relation::Groups, Claim::EVERYTHING, Claim::EVERYTHING));
+    }
+    let (cells, permits) = (<[Cell; 2]>::default(), AtomicU32::new(0));
+    let claims = InCells { cells: &cells, relation: Relation::Groups, permits: &permits };
+    claims.write(0, Claim::of_group(7));
+    claims.write(1, Claim { extent: Extent { first: 7, last: 5 }, ..Claim::of_group(7) });
+    assert_eq!(claims.read(1).extent.last, 0, "it was told of none yet");
+    cells[1].claim().last.store(5, Relaxed);
+    assert_eq!(claims.cost(claims.read(0), 1), 0);
+    let mine = claims.read(0);
+    assert!(
+        claims.may_change(mine) && claims.hold_class(mine) == HoldClass::Member && mine.mode == Mode::Shared
+    );
+    assert!(!claims.may_be_reserved(mine));
+}
