@@ -4,6 +4,7 @@ pub mod allocation;
 pub mod attachment;
 mod barrier;
 mod by_messages;
+mod circular_wait;
 pub mod calls;
 mod endpoint;
 pub mod fast_path;

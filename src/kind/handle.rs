@@ -193,15 +193,15 @@ impl<K: LockKind> Handle<K> {
         Ok(self.named(attachment, claim)?.lock(limit)?.into())
     }
 
-    /// Does what [`Handle::acquire_at`] does, without a limit and without an interrupt: for a wait inside another one, which the
-    /// interrupt has ended.
+    /// Does what [`Handle::acquire_at`] does, without a limit and without an interrupt, for a wait inside another one, which the
+    /// interrupt has ended; a circle of waits does not end it either.
     pub(super) fn acquire_uninterrupted_at(
         &self,
         attachment: &Attachment,
         claim: ClaimOf<K>,
     ) -> Result<Acquired> {
         let Name { region, generation } = *self.name;
-        let site = FileSite::new(attachment, region, generation, self.claims, None);
+        let site = FileSite::new(attachment, region, generation, self.claims, None).never_told();
         site.check_exists()?;
         Ok(Attempt { site, config: self.config, claim }.lock(Limit::Forever)?.into())
     }

@@ -1,7 +1,7 @@
 //! Parts of a lock.
 
 /// What of a lock is claimed: a range, first and last included; or the two halves of a key's hash.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Extent {
     /// The first, or the upper half.
     pub first: u64,
