@@ -21,6 +21,8 @@ pub struct CircularWait {
     next: u64,
     /// The fingerprint of the circle that the last search found.
     found: Option<u64>,
+    /// The circle that the wait is to end for: one that is told so in the passive set ends after it has left that.
+    proved: Option<String>,
 }
 
 impl CircularWait {
@@ -28,7 +30,7 @@ impl CircularWait {
     pub fn new(attachment: &Attachment, region: usize, has_edges: bool, may_be_told: bool) -> Self {
         // The directory's own lock is had for microseconds, and no lock is taken with it.
         let is_searched = has_edges && attachment.of_thread && region != 0;
-        Self { is_searched, may_be_told, before: None, next: FIRST, found: None }
+        Self { is_searched, may_be_told, before: None, next: FIRST, found: None, proved: None }
     }
 
     /// Searches, if it is time to, after a nap. The wait for the lock in `region` has taken `waited` nanoseconds so far.
@@ -36,6 +38,9 @@ impl CircularWait {
     /// # Errors
     /// [`Error::CircularWait`]: a circle that the search before this one found too, a nap ago.
     pub fn check(&mut self, attachment: &Attachment, region: usize, waited: u64) -> Result<()> {
+        if let Some(cycle) = self.proved.take() {
+            return Err(Error::CircularWait(cycle));
+        }
         if !self.is_searched || waited < self.next || !attachment.is_ours() {
             return Ok(());
         }
@@ -67,7 +72,9 @@ impl CircularWait {
             self.found = found;
             return Ok(());
         }
-        Err(Error::CircularWait(cycle.in_words(view)))
+        let cycle = cycle.in_words(view);
+        self.proved = Some(cycle.clone());
+        Err(Error::CircularWait(cycle))
     }
 
     /// The wait is over, however it ended.

@@ -287,7 +287,13 @@ impl<'a, F: FileClaims> Site for FileSite<'a, F> {
         let since = (&cell.since, &cell.waiting_since);
         let waiter =
             wait::Waiter::new(limit, patience, slot, (stop, &attachment.adaptive), since, lock.standby());
-        FileWaiter::new(waiter, attachment, lock, may_be_ended && limit != Limit::Never, may_be_ended && may_be_told)
+        FileWaiter::new(
+            waiter,
+            attachment,
+            lock,
+            may_be_ended && limit != Limit::Never,
+            may_be_ended && may_be_told,
+        )
     }
 
     fn locked_by(&self, claim: ClaimOf<Self>) -> LockedBy {

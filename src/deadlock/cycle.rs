@@ -95,7 +95,9 @@ fn part(view: View, edge: &Edge, claim: Claim) -> String {
     let extent = claim.extent;
     match relation {
         Relation::Ranges => format!("{}-{} of {name:?} {mode}", extent.first, extent.last),
-        Relation::Keys => format!("the key of hash {:016x}{:016x} of {name:?} {mode}", extent.first, extent.last),
+        Relation::Keys => {
+            format!("the key of hash {:016x}{:016x} of {name:?} {mode}", extent.first, extent.last)
+        }
         _ => format!("{name:?} {mode}"),
     }
 }

@@ -42,7 +42,7 @@ pub struct Edge {
 pub enum Blocks {
     /// It holds the lock, with this fencing token.
     ByHolding(u64),
-    /// It stands in the queue before the waiter: its number and the waiter's.
+    /// It stands in the queue before the waiter: its number, and the waiter's, or 0 if that is in the passive set.
     ByQueueing(u64, u64),
 }
 
@@ -79,6 +79,8 @@ impl Edge {
         let held = token_in(lock.held(blocker).load(Acquire));
         let mut has = claims.read(blocker);
         let is_in_the_way = match held {
+            // One that upgrades waits for others to be outside.
+            Some(_) if blocker == waiter => return None,
             Some(token) => {
                 // One that is upgrading holds the lock upgradable; that later readers wait for it is a matter of the queue.
                 let mode = if has.mode == Mode::Upgrading { Mode::Upgradable } else { has.mode.held() };
@@ -132,8 +134,8 @@ pub fn wait_of(view: View, slot: usize) -> Option<(u64, bool)> {
     (since != 0).then_some((since, word.may_be_told()))
 }
 
-/// Returns the numbers of a slot that is queued for good before the waiter, with a claim that conflicts with the waiter's. One that is not
-/// queued for good may leave the queue, and one that was evicted is passed over.
+/// Returns the numbers of a slot that is queued for good before the waiter. One that is not queued for good may leave the queue, and one
+/// that was evicted is passed over.
 fn before_in_the_queue(
     view: View,
     lock: &FileLock<Claimed>,
@@ -147,14 +149,26 @@ fn before_in_the_queue(
         return None;
     }
     let queue = lock.queue();
-    let (Place::Numbered(number), Place::Numbered(mine)) = (queue.place(before), queue.place(waiter)) else {
-        return None;
-    };
+    let Place::Numbered(number) = queue.place(before) else { return None };
     let is_inside = lock.held(before).load(Acquire) != 0;
     let waits = !is_inside || theirs.mode == Mode::Upgrading;
-    let is_for_good = lock.since(before) != 0 && !lock.eviction(before).is_evicted();
-    let is_before = (number, before) < (mine, waiter) && queue.claims.conflict(wants, theirs);
-    (waits && is_for_good && is_before).then_some(Blocks::ByQueueing(number, mine))
+    if !waits || lock.since(before) == 0 || lock.eviction(before).is_evicted() {
+        return None;
+    }
+    match queue.place(waiter) {
+        Place::Numbered(mine) => {
+            let is_before = (number, before) < (mine, waiter) && queue.claims.conflict(wants, theirs);
+            is_before.then_some(Blocks::ByQueueing(number, mine))
+        }
+        // It does not come back from the passive set before the designated waker has had its turn, whatever the two want: as long as that
+        // one is kept out by a holder, no other participant takes its place.
+        Place::Idle => {
+            let is_passive = lock.lock.passive[waiter].load(Acquire) != 0;
+            let designated = lock.lock.words.designated_waker.load(Acquire) as usize;
+            (is_passive && designated == before + 1).then_some(Blocks::ByQueueing(number, 0))
+        }
+        Place::Choosing | Place::Corrupt(_) => None,
+    }
 }
 
 fn is_without_queue(view: View, region: usize) -> bool {

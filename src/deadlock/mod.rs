@@ -8,8 +8,9 @@
 //!
 //! - The other thread holds the lock in a way that conflicts with what is waited for. As long as it does, the wait cannot end, whatever
 //!   the queue looks like: mutual exclusion says so. It waits for every one of them, so each is an edge (AND).
-//! - The other thread waits for the same lock, before it in the queue, with a claim that conflicts, and is kept out itself by the holder
-//!   that is the next of the circle: then no other participant passes over it.
+//! - The other thread waits for the same lock, queued for good before it with a claim that conflicts; or it is the designated waker, and the
+//!   waiter is in the passive set. It must be kept out itself by a holder that is the next of the circle: then no participant passes over
+//!   it.
 //!
 //! Not an edge: a wait for permits, which any holder can end; a wait with a limit, which ends by itself; what is held by a participant that
 //! several threads share, since another thread may release it; a participant that is dead, since it will be reaped.
@@ -33,5 +34,5 @@ mod wait_word;
 
 pub use cycle::Cycle;
 pub use edge::{Blocks, Edge};
-pub use search::{Look, all, find};
+pub use search::{all, find};
 pub use wait_word::WaitWord;

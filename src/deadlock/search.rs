@@ -93,7 +93,8 @@ impl Search<'_> {
             match self.next_edge(&mut nodes[depth]) {
                 Some(edge) if edge.next == self.closed.slot => {
                     // One that is come to through the queue is kept out by the next edge: here the first.
-                    let goes_on = edge.is_by_holding() || cycle.edges().first().is_some_and(Edge::is_by_holding);
+                    let goes_on =
+                        edge.is_by_holding() || cycle.edges().first().is_some_and(Edge::is_by_holding);
                     if goes_on && cycle.push(edge) {
                         return true;
                     }
