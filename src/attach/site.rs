@@ -59,9 +59,10 @@ impl<'a, F: FileClaims> FileSite<'a, F> {
         Self { attachment, lock, generation, interrupt, may_be_told: true }
     }
 
-    /// Has no wait end by the error that says that it closed a circle of waits.
-    pub fn never_told(self) -> Self {
-        Self { may_be_told: false, ..self }
+    /// Sets whether a wait may end by the error that says that it closed a circle of waits.
+    #[inline]
+    pub fn may_be_told(self, may_be_told: bool) -> Self {
+        Self { may_be_told, ..self }
     }
 
     /// The participant's part in the lock, which is one by messages.

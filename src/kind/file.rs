@@ -72,6 +72,7 @@ pub struct LockFileOptions {
     must_exist: bool,
     full_fences: bool,
     interrupt: Option<Interrupt>,
+    no_deadlock_errors: bool,
 }
 
 impl LockFileOptions {
@@ -148,6 +149,14 @@ impl LockFileOptions {
     /// For programs that must act on signals while they wait, such as interpreters.
     pub fn interrupted_by(&mut self, should_stop: impl Fn() -> bool + Send + Sync + 'static) -> &mut Self {
         self.interrupt = Some(Interrupt::new(should_stop));
+        self
+    }
+
+    /// Sets whether a wait through the handle, or through a lock that comes from it, ends with [`Error::CircularWait`] where it closed
+    /// a circle of waits; `true` by default. Where not, it goes on, and another one of the circle may be told; observers see the
+    /// circle either way.
+    pub fn deadlock_errors(&mut self, deadlock_errors: bool) -> &mut Self {
+        self.no_deadlock_errors = !deadlock_errors;
         self
     }
 
@@ -266,7 +275,7 @@ impl LockFileOptions {
     fn opened(&self, file: Arc<OpenFile>) -> Result<LockFile> {
         file.choose_barrier_mode(self.full_fences)?;
         self.check_capacity(&file)?;
-        Ok(LockFile { file: FileHandle::new(file, self.interrupt.clone()) })
+        Ok(LockFile { file: FileHandle::new(file, self.interrupt.clone(), !self.no_deadlock_errors) })
     }
 }
 

@@ -201,7 +201,7 @@ impl<K: LockKind> Handle<K> {
         claim: ClaimOf<K>,
     ) -> Result<Acquired> {
         let Name { region, generation } = *self.name;
-        let site = FileSite::new(attachment, region, generation, self.claims, None).never_told();
+        let site = FileSite::new(attachment, region, generation, self.claims, None).may_be_told(false);
         site.check_exists()?;
         Ok(Attempt { site, config: self.config, claim }.lock(Limit::Forever)?.into())
     }
@@ -351,7 +351,8 @@ impl<K: LockKind> Handle<K> {
     ) -> Attempt<FileSite<'a, K::Claims>> {
         let Name { region, generation } = *self.name;
         let interrupt = self.file.interrupt.as_ref();
-        let site = FileSite::new(attachment, region, generation, self.claims, interrupt);
+        let site = FileSite::new(attachment, region, generation, self.claims, interrupt)
+            .may_be_told(self.file.ends_deadlocks);
         Attempt { site, config: self.config, claim }
     }
 
