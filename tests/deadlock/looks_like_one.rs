@@ -10,6 +10,7 @@ use std::{
 use support::{
     NoHang, Place,
     actor::{Actor, say},
+    limit,
 };
 use turnlock::{Condition, Error, KeyedLock, LockFile, Mutex, RangeLock, Result, RwLock};
 
@@ -53,7 +54,10 @@ fn traffic_that_only_looks_cyclic_is_told_of_none() {
 pub fn traffic(words: &[String]) {
     let file = Arc::new(LockFile::open(&words[0]).unwrap());
     let seed: u64 = words[1].parse().unwrap();
-    let end = Instant::now() + Duration::from_secs(words[2].parse().unwrap());
+    let seconds: u64 = words[2].parse().unwrap();
+    // A role that is told nothing has a limit of its own.
+    limit::end_this_process_after(limit::seconds(seconds + 60));
+    let end = Instant::now() + Duration::from_secs(seconds);
     let run = |thread| {
         let file = file.clone();
         move || Traffic::new(&file, seed * THREADS + thread).run(end)
