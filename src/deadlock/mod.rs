@@ -36,3 +36,6 @@ pub use cycle::Cycle;
 pub use edge::{Blocks, Edge};
 pub use search::{all, find};
 pub use wait_word::WaitWord;
+
+#[cfg(test)]
+mod tests;
