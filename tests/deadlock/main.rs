@@ -2,6 +2,7 @@
 //! only looks like one is not.
 
 mod circles;
+mod killed;
 mod looks_like_one;
 mod party;
 mod silent;
