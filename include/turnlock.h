@@ -333,6 +333,13 @@ uint32_t turnlock_version_number(void);
 #define TURNLOCK_ERROR_BROKEN_BARRIER (-37)
 
 /**
+ * A wait without a limit closed a circle: participants that wait for one another, none of which would ever go on. The caller
+ * waits no more and still holds what it holds: it releases that, for the others. `turnlock_last_error_message` says who they
+ * are, what they hold and what they wait for.
+ */
+#define TURNLOCK_ERROR_CIRCULAR_WAIT (-38)
+
+/**
  * A one-line sentence for any status, known or not. Valid for ever, never NULL.
  */
 const char *turnlock_status_text(int32_t status);
@@ -363,6 +370,12 @@ const char *turnlock_last_error_message(void);
  * together with others. The file keeps it until the next boot.
  */
 #define TURNLOCK_FILE_FULL_FENCES 4
+
+/**
+ * `turnlock_file_options.flags`: no wait through this handle, or through a lock that was opened from it, ends with
+ * TURNLOCK_ERROR_CIRCULAR_WAIT. Where it closes a circle of waits it goes on, and another one of the circle may be told.
+ */
+#define TURNLOCK_FILE_NO_DEADLOCK_ERRORS 8
 
 /**
  * A lock file that is open. Any thread may use it.

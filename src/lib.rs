@@ -144,6 +144,8 @@ mod attach;
 #[allow(missing_debug_implementations, reason = "for C")]
 #[cfg(feature = "capi")]
 pub mod capi;
+#[allow(missing_debug_implementations, reason = "not public")]
+mod deadlock;
 pub mod inspect;
 mod kind;
 #[allow(missing_debug_implementations, reason = "not public")]

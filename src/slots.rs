@@ -92,13 +92,16 @@ pub fn too_many(file: &Reopen, view: View, parts: usize) -> Error {
 }
 
 /// Writes down which participant has the slot, and has scans reach it. Before its first doorway.
-pub fn occupy(view: View, slot: usize, kind: LivenessLockKind, label: &str) {
+pub fn occupy(view: View, slot: usize, kind: LivenessLockKind, label: &str, of_thread: bool) {
     let record = &view.slots()[slot];
     let program = process::program_name();
-    record.generation.fetch_add(1, Relaxed);
+    let generation = record.generation.fetch_add(1, Relaxed).wrapping_add(1);
     // Partner: the fence in `inspect::observer`: an observer that reads a store below sees that the slot was taken again.
     fence(Release);
     record.cannot_probe.store(0, Relaxed);
+    // First no wait: by a mark of the new generation an old one would be believed.
+    record.wait.store(0, Relaxed);
+    record.thread_generation.store(if of_thread { generation as u32 } else { 0 }, Release);
     record.liveness_lock.store(kind as u32, Relaxed);
     record.pid.store(process::pid(), Relaxed);
     record.tid.store(process::tid(), Relaxed);
@@ -141,6 +144,8 @@ pub fn transfer_to_fd(view: View, slot: usize, pid: u32) {
 pub fn vacate(view: View, slot: usize) {
     let record = &view.slots()[slot];
     recording::record_detached(view, slot);
+    record.wait.store(0, Relaxed);
+    record.thread_generation.store(0, Relaxed);
     // Release. Partner: the acquire loads in `inspect::observer`: an observer that sees it sees the cleared registers.
     record.generation.fetch_add(1, Release);
     // Release. Partner: the acquire load in `claim`: a newcomer that sees the slot free sees its registers cleared.

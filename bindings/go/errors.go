@@ -47,6 +47,7 @@ const (
 	ErrTooManyReleased  Status = C.TURNLOCK_ERROR_TOO_MANY_RELEASED
 	ErrEmptyRange       Status = C.TURNLOCK_ERROR_EMPTY_RANGE
 	ErrBrokenBarrier    Status = C.TURNLOCK_ERROR_BROKEN_BARRIER
+	ErrCircularWait     Status = C.TURNLOCK_ERROR_CIRCULAR_WAIT
 )
 
 // Error is one sentence for the status.

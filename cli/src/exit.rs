@@ -18,7 +18,7 @@ pub const OS: u8 = 71;
 /// Returns the code for an error of the library, where a command has none of its own for it.
 pub fn code(error: &Error) -> u8 {
     match error {
-        Error::InUse { .. } | Error::TimedOut(_) => FAILED,
+        Error::InUse { .. } | Error::TimedOut(_) | Error::CircularWait(_) => FAILED,
         Error::NotRecoverable | Error::BrokenBarrier(_) => NOT_CONSISTENT,
         Error::System { .. }
         | Error::NoSpace { .. }

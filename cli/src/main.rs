@@ -18,6 +18,7 @@ mod bench;
 mod completions;
 mod conflict;
 mod create;
+mod deadlocks;
 mod demo;
 mod describe;
 mod doctor;

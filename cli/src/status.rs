@@ -1,6 +1,7 @@
 //! `turnlock status`: who holds, who waits, since when.
 
 use super::{
+    deadlocks,
     describe::{self, BAD, FAINT, STRONG},
     escape, exit, file, fit, no_lock, print, terms,
 };
@@ -28,17 +29,24 @@ EXIT CODES
 A line with a dash is a holder, one with a number is in the queue, first the one that is next. Each names what it has or wants:
 shared, so many permits, a range (100-199, both included), what a key begins with, and its hash; where it is all of the lock,
 nothing. Of what is no lock (a condition, an event, a barrier, a once) the first line says how it stands: notified or not, set
-or not, how many have come or why it is broken, done or not; those that wait follow. --glossary adds what the words mean that were used. --json has the whole: docs/status.md lists
+or not, how many have come or why it is broken, done or not; those that wait follow. A deadlock is shown
+at the end, where there is one: of each participant what it holds and what it has waited for, first the one whose wait closed the
+circle. --deadlocks shows nothing else: in JSON only the locks and participants of deadlocks are left.
+--glossary adds what the words mean that were used. --json has the whole: docs/status.md lists
 its fields, docs/turnlock.schema.json is their JSON Schema.
 
 EXAMPLES
   turnlock status /run/app/app.lock
   turnlock status --lock accounts --watch app.lock    again and again, until Ctrl-C
+  turnlock status --deadlocks app.lock
   turnlock status --json app.lock | jq -r '.locks[] | select(.holders != []).name'")]
 pub struct Status {
     /// Only this lock
     #[arg(long, short = 'l', value_name = "NAME")]
     lock: Option<String>,
+    /// Show only the deadlocks: circles of threads that wait for one another, without a limit
+    #[arg(long, conflicts_with = "all")]
+    deadlocks: bool,
     /// Show every participant too, not only those at a lock, what happened at each lock since it was created, and what the
     /// file is
     #[arg(long, short = 'a')]
@@ -107,11 +115,27 @@ impl Status {
                 ));
             }
         }
+        if let Some(name) = &self.lock {
+            status.deadlocks.retain(|one| deadlocks::involves(one, name));
+        }
+        if self.deadlocks {
+            deadlocks::retain(&mut status);
+        }
         Ok(Look { status, locks })
     }
 
     fn text(&self, Look { status, locks }: &Look, columns: usize) -> String {
-        let mut text = in_words(status, *locks, self.all, columns);
+        let mut text = if self.deadlocks {
+            let none = if status.deadlocks.is_empty() { ": no deadlock" } else { "" };
+            let path = escape::path(&status.path);
+            format!(
+                "{}{}",
+                fit::fit(&format!("{STRONG}{path}{STRONG:#}{none}"), "", MORE, columns),
+                circles(status, columns)
+            )
+        } else {
+            in_words(status, *locks, self.all, columns)
+        };
         if self.glossary {
             let _ = write!(text, "\n{}", terms::meanings(status, columns));
         }
@@ -154,6 +178,7 @@ fn in_words(status: &FileStatus, locks: usize, all: bool, columns: usize) -> Str
             text.extend(happened.map(|happened| fit::fit(&happened, "  ", MORE, columns)));
         }
     }
+    text += &circles(status, columns);
     if all {
         let none = if status.participants.is_empty() { ": none" } else { "" };
         let _ = writeln!(text, "\nparticipants{none}");
@@ -166,6 +191,21 @@ fn in_words(status: &FileStatus, locks: usize, all: bool, columns: usize) -> Str
                 participant.kept_by
             );
             text += &fit::fit(&line, "  ", MORE, columns);
+        }
+    }
+    text
+}
+
+/// Returns the deadlocks, each with a line for each participant.
+fn circles(status: &FileStatus, columns: usize) -> String {
+    let mut text = String::new();
+    for deadlock in &status.deadlocks {
+        let _ = writeln!(
+            text,
+            "\n{BAD}deadlock{BAD:#}: each waits for what the next one has, the last for what the first has"
+        );
+        for sentence in deadlocks::sentences(deadlock) {
+            text += &fit::fit(&sentence, "  - ", MORE, columns);
         }
     }
     text

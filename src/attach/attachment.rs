@@ -204,7 +204,7 @@ impl Attachment {
         let is_of_a_dead_one = file.view().slots()[slot].state.load(Acquire) != SlotState::Free as u32;
         recovery::recover(file.view(), slot);
         let label = if options.label.is_empty() { file.label() } else { options.label.clone() };
-        slots::occupy(file.view(), slot, kind, &label);
+        slots::occupy(file.view(), slot, kind, &label, options.of_thread);
         if is_of_a_dead_one {
             // No slot was free. A failure only costs time later.
             let _ = recovery::reap_all(file.view(), &Probe::new(file.reopen(), slot));

@@ -81,6 +81,7 @@ impl<S: Site> Call<'_, S> {
                 Outcome::LookAgain | Outcome::BackOff => {}
                 Outcome::CheckAlive => {
                     self.check_peers(&mut waiter)?;
+                    waiter.check_circle()?;
                     self.membership.with_endpoint(|endpoint| endpoint.ask_again());
                 }
                 // It may have come at the last moment.

@@ -12,19 +12,21 @@ pub struct FileHandle {
     pub open: Arc<OpenFile>,
     /// Asked by waits through this handle, and through the locks that come from it.
     pub interrupt: Option<Interrupt>,
+    /// Whether a wait through this handle, and through the locks that come from it, ends by an error where it closed a circle of waits.
+    pub ends_deadlocks: bool,
 }
 
 impl FileHandle {
     /// One more handle.
-    pub fn new(open: Arc<OpenFile>, interrupt: Option<Interrupt>) -> Self {
+    pub fn new(open: Arc<OpenFile>, interrupt: Option<Interrupt>, ends_deadlocks: bool) -> Self {
         open.handles.fetch_add(1, Relaxed);
-        Self { open, interrupt }
+        Self { open, interrupt, ends_deadlocks }
     }
 }
 
 impl Clone for FileHandle {
     fn clone(&self) -> Self {
-        Self::new(self.open.clone(), self.interrupt.clone())
+        Self::new(self.open.clone(), self.interrupt.clone(), self.ends_deadlocks)
     }
 }
 

@@ -5,6 +5,7 @@ pub mod attachment;
 mod barrier;
 mod by_messages;
 pub mod calls;
+mod circular_wait;
 mod endpoint;
 pub mod fast_path;
 pub mod file_handle;

@@ -40,6 +40,8 @@ pub struct FileSite<'a, F: FileClaims = Exclusively> {
     lock: FileLock<'a, F>,
     generation: u64,
     interrupt: Option<&'a Interrupt>,
+    /// Whether a wait may end by the error that says that it closed a circle of waits.
+    may_be_told: bool,
 }
 
 impl<'a, F: FileClaims> FileSite<'a, F> {
@@ -54,7 +56,13 @@ impl<'a, F: FileClaims> FileSite<'a, F> {
         interrupt: Option<&'a Interrupt>,
     ) -> Self {
         let lock = FileLock::claimed(attachment.file.view(), region, claims);
-        Self { attachment, lock, generation, interrupt }
+        Self { attachment, lock, generation, interrupt, may_be_told: true }
+    }
+
+    /// Sets whether a wait may end by the error that says that it closed a circle of waits.
+    #[inline]
+    pub fn may_be_told(self, may_be_told: bool) -> Self {
+        Self { may_be_told, ..self }
     }
 
     /// The participant's part in the lock, which is one by messages.
@@ -269,7 +277,7 @@ impl<'a, F: FileClaims> Site for FileSite<'a, F> {
     }
 
     fn waiter(&self, limit: Limit, patience: u64, may_be_ended: bool) -> FileWaiter<'a, F> {
-        let Self { attachment, lock, interrupt, .. } = *self;
+        let Self { attachment, lock, interrupt, may_be_told, .. } = *self;
         let stop = if may_be_ended {
             Stop { cancel: Some(&attachment.cancel), interrupt }
         } else {
@@ -280,7 +288,13 @@ impl<'a, F: FileClaims> Site for FileSite<'a, F> {
         let since = (&cell.since, &cell.waiting_since);
         let waiter =
             wait::Waiter::new(limit, patience, slot, (stop, &attachment.adaptive), since, lock.standby());
-        FileWaiter::new(waiter, attachment, lock, may_be_ended && limit != Limit::Never)
+        FileWaiter::new(
+            waiter,
+            attachment,
+            lock,
+            may_be_ended && limit != Limit::Never,
+            may_be_ended && may_be_told,
+        )
     }
 
     fn locked_by(&self, claim: ClaimOf<Self>) -> LockedBy {

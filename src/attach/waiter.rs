@@ -1,6 +1,6 @@
 //! One wait in a mapped file, and its liveness checks.
 
-use super::attachment::Attachment;
+use super::{attachment::Attachment, circular_wait::CircularWait};
 use crate::layout::Cell;
 use crate::os::{
     linux::Linux,
@@ -28,16 +28,22 @@ struct FileSurroundings<'a, F: FileClaims> {
     lock: FileLock<'a, F>,
     /// Whether the slot's record says that it cannot check others.
     cannot_probe: bool,
+    circle: CircularWait,
 }
 
 impl<'a, F: FileClaims> FileWaiter<'a, F> {
+    /// `may_be_told`: of a deadlock, by an error.
     pub(super) fn new(
         waiter: wait::Waiter<'a, Linux, Cell>,
         attachment: &'a Attachment,
         lock: FileLock<'a, F>,
         is_counted: bool,
+        may_be_told: bool,
     ) -> Self {
-        Self { waiter, around: FileSurroundings { attachment, lock, cannot_probe: false }, is_counted }
+        let circle =
+            CircularWait::new(attachment, lock.region, waiter.limit() == Limit::Forever, may_be_told);
+        let around = FileSurroundings { attachment, lock, cannot_probe: false, circle };
+        Self { waiter, around, is_counted }
     }
 }
 
@@ -67,6 +73,10 @@ impl<'a, F: FileClaims> Surroundings for FileSurroundings<'a, F> {
     fn is_in_vain(&self) -> bool {
         let claims = self.lock.queue().claims;
         claims.shortage(claims.read(self.attachment.slot)).is_some()
+    }
+
+    fn check_circle(&mut self, waited: u64) -> Result<()> {
+        self.circle.check(self.attachment, self.lock.region, waited)
     }
 
     /// Where no descriptor is to be had to look through, `slot` counts as alive, and observers of the file are told so.
@@ -145,11 +155,16 @@ impl<F: FileClaims> Waiter for FileWaiter<'_, F> {
     fn check_alive(&mut self, slot: usize) -> Result<bool> {
         self.around.check_alive(slot)
     }
+
+    fn check_circle(&mut self) -> Result<()> {
+        self.around.check_circle(self.waiter.waited_so_far())
+    }
 }
 
 impl<F: FileClaims> Drop for FileWaiter<'_, F> {
     fn drop(&mut self) {
         self.around.record_cannot_probe(false);
+        self.around.circle.end(self.around.attachment);
         if self.waiter.end() && self.is_counted {
             count(&self.around.lock.lock.words.contended);
         }

@@ -27,6 +27,9 @@ pub const TURNLOCK_FILE_GROUP: u32 = 2;
 /// waits for nothing. For files that a process without membarrier (by a filter that is installed later, say) is to use
 /// together with others. The file keeps it until the next boot.
 pub const TURNLOCK_FILE_FULL_FENCES: u32 = 4;
+/// `turnlock_file_options.flags`: no wait through this handle, or through a lock that was opened from it, ends with
+/// TURNLOCK_ERROR_CIRCULAR_WAIT. Where it closes a circle of waits it goes on, and another one of the circle may be told.
+pub const TURNLOCK_FILE_NO_DEADLOCK_ERRORS: u32 = 8;
 
 /// How to open, or create, a lock file. Set `size` to `sizeof(struct turnlock_file_options)` and everything else that
 /// you do not care about to 0.
@@ -155,7 +158,10 @@ unsafe fn open(
     if file.is_null() {
         return Err(invalid("the place for the file handle is NULL"));
     }
-    const FLAGS: u32 = TURNLOCK_FILE_GROUP | TURNLOCK_FILE_MUST_EXIST | TURNLOCK_FILE_FULL_FENCES;
+    const FLAGS: u32 = TURNLOCK_FILE_GROUP
+        | TURNLOCK_FILE_MUST_EXIST
+        | TURNLOCK_FILE_FULL_FENCES
+        | TURNLOCK_FILE_NO_DEADLOCK_ERRORS;
     if given.flags & !FLAGS != 0 {
         return Err(invalid("a flag is set that this version of turnlock does not know"));
     }
@@ -167,6 +173,7 @@ unsafe fn open(
     }
     wanted.must_exist(given.flags & TURNLOCK_FILE_MUST_EXIST != 0);
     wanted.full_fences(given.flags & TURNLOCK_FILE_FULL_FENCES != 0);
+    wanted.deadlock_errors(given.flags & TURNLOCK_FILE_NO_DEADLOCK_ERRORS == 0);
     if let Some(should_stop) = given.should_stop_waiting {
         let asked = Asked { should_stop, context: given.context };
         wanted.interrupted_by(move || asked.should_stop());

@@ -5,6 +5,9 @@
 //! [`crate::Mutex::status`] and [`crate::TurnRing::status`] look through the open file.
 
 mod coordination;
+mod deadlock_status;
+mod deadlocks;
+mod file_status;
 mod no_lock;
 mod observer;
 mod open_lock;
@@ -20,10 +23,12 @@ pub use recording::{RecordedEvent, RecordedLock, RecordedParticipant, Recording}
 pub use registers::{Held, LockRegisters, MachineRegisters, SlotRegisters};
 pub use turnlock_core::event::Event;
 
+pub use deadlock_status::{Deadlock, DeadlockedClaim, DeadlockedParticipant};
+pub use file_status::FileStatus;
 pub use no_lock::{BarrierStatus, BrokenBarrier, ConditionStatus, EventStatus, OnceStatus};
 pub use status::{
-    Activity, ByMessages, Claim, ClaimMode, Counters, DeadOwner, FileStatus, Holder, Keeper, Life,
-    LockStatus, Part, ParticipantStatus, Waiter, WaiterState,
+    Activity, ByMessages, Claim, ClaimMode, Counters, DeadOwner, Holder, Keeper, Life, LockStatus, Part,
+    ParticipantStatus, Waiter, WaiterState,
 };
 
 use crate::attach::new_file::header_of;
@@ -203,6 +208,7 @@ fn look_at(path: PathBuf, opened: File) -> Result<FileStatus> {
         },
         participants,
         locks: observer.locks()?,
+        deadlocks: observer.deadlocks()?,
         path,
     })
 }

@@ -105,6 +105,11 @@ impl<'a> Observer<'a> {
         Self { keepers: SlotKeepers::of(Some(file)), ..self }
     }
 
+    /// Returns whether the participant of a slot is alive, as far as its byte lock says.
+    pub(super) fn seen(&self, slot: usize) -> Result<Seen> {
+        (self.look)(slot)
+    }
+
     /// Returns all participants.
     pub fn participants(&self) -> Result<Vec<ParticipantStatus>> {
         let records = self.records().iter().enumerate();

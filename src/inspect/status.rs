@@ -1,41 +1,7 @@
-//! The status of a lock file: its locks and its participants.
+//! The status of locks and participants.
 
 use super::no_lock::{BarrierStatus, ConditionStatus, EventStatus, OnceStatus};
 use crate::layout::KeyBeginning;
-#[cfg(feature = "serde")]
-use std::path::Path;
-use std::path::PathBuf;
-
-/// A lock file at one moment.
-#[derive(Clone, Debug)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
-#[non_exhaustive]
-pub struct FileStatus {
-    /// The path, with its folder resolved. In JSON, what is not UTF-8 in it becomes U+FFFD.
-    #[cfg_attr(feature = "serde", serde(serialize_with = "as_lossy_text"))]
-    pub path: PathBuf,
-    /// The format version, "major.minor".
-    pub format: String,
-    /// How many participants it has room for.
-    pub participant_capacity: u32,
-    /// How many named locks it has room for.
-    pub lock_capacity: u32,
-    /// How many participants can take locks by messages: those in the lowest slots.
-    pub mailbox_capacity: u32,
-    /// How many of the latest events the file keeps ([`super::recording()`]); 0: it has no recording.
-    pub recorded_events: u32,
-    /// When it was created, in seconds since 1970.
-    pub created_unix_seconds: u64,
-    /// Whether it was opened since this computer booted; if not, the next one to open it clears it.
-    pub of_this_boot: bool,
-    /// How biases are revoked: by "membarrier", as long as one process at a time takes part; else by "full" fences on both
-    /// sides.
-    pub fences: &'static str,
-    /// All participants.
-    pub participants: Vec<ParticipantStatus>,
-    /// Every named lock.
-    pub locks: Vec<LockStatus>,
-}
 
 /// Whether a participant is alive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -359,7 +325,10 @@ fn as_text<S: serde::Serializer>(number: &u64, to: S) -> std::result::Result<S::
 }
 
 #[cfg(feature = "serde")]
-fn as_text_if_any<S: serde::Serializer>(number: &Option<u64>, to: S) -> std::result::Result<S::Ok, S::Error> {
+pub(super) fn as_text_if_any<S: serde::Serializer>(
+    number: &Option<u64>,
+    to: S,
+) -> std::result::Result<S::Ok, S::Error> {
     match number {
         Some(number) => to.collect_str(number),
         None => to.serialize_none(),
@@ -377,11 +346,6 @@ fn as_key_text<S: serde::Serializer>(
     to: S,
 ) -> std::result::Result<S::Ok, S::Error> {
     serde::Serialize::serialize(&key.map(|key| key.text()), to)
-}
-
-#[cfg(feature = "serde")]
-fn as_lossy_text<S: serde::Serializer>(path: &Path, to: S) -> std::result::Result<S::Ok, S::Error> {
-    to.collect_str(&path.display())
 }
 
 impl Holder {

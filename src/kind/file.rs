@@ -71,7 +71,8 @@ pub struct LockFileOptions {
     pub(super) label: String,
     must_exist: bool,
     full_fences: bool,
-    interrupt: Option<Interrupt>,
+    pub(super) interrupt: Option<Interrupt>,
+    pub(super) no_deadlock_errors: bool,
 }
 
 impl LockFileOptions {
@@ -138,16 +139,6 @@ impl LockFileOptions {
     /// boot. Without membarrier in the kernel it is so anyway. Nothing is changed while others are attached.
     pub fn full_fences(&mut self, full_fences: bool) -> &mut Self {
         self.full_fences = full_fences;
-        self
-    }
-
-    /// Has a thread that waits through the handle, or through a lock that comes from it, ask `should_stop` between its sleeps:
-    /// when a signal handler has interrupted one, and every 20 to 70 milliseconds. If it returns `true`, the wait ends with
-    /// [`Error::Interrupted`] and leaves nothing in the queue.
-    ///
-    /// For programs that must act on signals while they wait, such as interpreters.
-    pub fn interrupted_by(&mut self, should_stop: impl Fn() -> bool + Send + Sync + 'static) -> &mut Self {
-        self.interrupt = Some(Interrupt::new(should_stop));
         self
     }
 
@@ -266,7 +257,7 @@ impl LockFileOptions {
     fn opened(&self, file: Arc<OpenFile>) -> Result<LockFile> {
         file.choose_barrier_mode(self.full_fences)?;
         self.check_capacity(&file)?;
-        Ok(LockFile { file: FileHandle::new(file, self.interrupt.clone()) })
+        Ok(LockFile { file: FileHandle::new(file, self.interrupt.clone(), !self.no_deadlock_errors) })
     }
 }
 

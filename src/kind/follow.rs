@@ -30,7 +30,11 @@ impl<K: LockKind> Handle<K> {
                 Discipline::Ring { rule: found.rule.unwrap_or(rule), membership }
             }
         };
-        Ok(Self::new(FileHandle::new(open, self.file.interrupt.clone()), found, discipline))
+        Ok(Self::new(
+            FileHandle::new(open, self.file.interrupt.clone(), self.file.ends_deadlocks),
+            found,
+            discipline,
+        ))
     }
 
     fn lock_or_reopen(&mut self) -> Result<Guard<'_, K>> {

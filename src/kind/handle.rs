@@ -193,15 +193,15 @@ impl<K: LockKind> Handle<K> {
         Ok(self.named(attachment, claim)?.lock(limit)?.into())
     }
 
-    /// Does what [`Handle::acquire_at`] does, without a limit and without an interrupt: for a wait inside another one, which the
-    /// interrupt has ended.
+    /// Does what [`Handle::acquire_at`] does, without a limit and without an interrupt, for a wait inside another one, which the
+    /// interrupt has ended; a circle of waits does not end it either.
     pub(super) fn acquire_uninterrupted_at(
         &self,
         attachment: &Attachment,
         claim: ClaimOf<K>,
     ) -> Result<Acquired> {
         let Name { region, generation } = *self.name;
-        let site = FileSite::new(attachment, region, generation, self.claims, None);
+        let site = FileSite::new(attachment, region, generation, self.claims, None).may_be_told(false);
         site.check_exists()?;
         Ok(Attempt { site, config: self.config, claim }.lock(Limit::Forever)?.into())
     }
@@ -351,7 +351,8 @@ impl<K: LockKind> Handle<K> {
     ) -> Attempt<FileSite<'a, K::Claims>> {
         let Name { region, generation } = *self.name;
         let interrupt = self.file.interrupt.as_ref();
-        let site = FileSite::new(attachment, region, generation, self.claims, interrupt);
+        let site = FileSite::new(attachment, region, generation, self.claims, interrupt)
+            .may_be_told(self.file.ends_deadlocks);
         Attempt { site, config: self.config, claim }
     }
 

@@ -11,6 +11,7 @@ mod debug;
 mod directory;
 mod event;
 mod file;
+mod file_waits;
 mod follow;
 mod getters;
 mod group_lock;

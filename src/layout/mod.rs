@@ -102,7 +102,7 @@ mod tests {
         );
         compare(
             "Slot",
-            offsets!(SlotRecord: state liveness_lock generation pid tid pid_namespace attached_realtime_ns cannot_probe bell asleep label program key),
+            offsets!(SlotRecord: state liveness_lock generation pid tid pid_namespace attached_realtime_ns cannot_probe thread_generation bell asleep wait label program key),
         );
         compare(
             "Lock words",

@@ -23,12 +23,15 @@ pub struct SlotRecord {
     pub attached_realtime_ns: AtomicU64,
     /// Not 0: its waits cannot see whether others are alive, since it can open no descriptor of the file.
     pub cannot_probe: AtomicU32,
-    reserved_cannot_probe: AtomicU32,
+    /// The lower half of `generation` if the slot is a thread's own: no other thread takes or releases a lock by it. Else 0.
+    pub thread_generation: AtomicU32,
     /// Futex word: changes when the participant's service thread should look into its mailboxes.
     pub bell: AtomicU32,
     /// Not 0 while that thread may be asleep on `bell`.
     pub asleep: AtomicU32,
-    reserved: [AtomicU64; 1],
+    /// Which lock the participant waits for without a limit, if it is a thread's own and has slept: a
+    /// [`crate::deadlock::WaitWord`].
+    pub wait: AtomicU64,
     /// What the participant calls itself.
     pub label: Text<8>,
     /// The name of its program.
@@ -65,7 +68,9 @@ const _: () = {
     assert!(size_of::<SlotRecord>() == 256);
     assert!(offset_of!(SlotRecord, generation) == 8);
     assert!(offset_of!(SlotRecord, cannot_probe) == 40);
+    assert!(offset_of!(SlotRecord, thread_generation) == 44);
     assert!(offset_of!(SlotRecord, bell) == 48);
+    assert!(offset_of!(SlotRecord, wait) == 56);
     assert!(offset_of!(SlotRecord, label) == 64);
     assert!(offset_of!(SlotRecord, program) == 128);
     assert!(offset_of!(SlotRecord, key) == 192);

@@ -37,6 +37,7 @@ const LAYERS: [(&str, &[&str]); 2] = [
             "registers",
             "slots",
             "recovery",
+            "deadlock",
             "attach",
             "kind",
             "inspect",

@@ -59,6 +59,7 @@ enum class errc : int {
     too_many_released = TURNLOCK_ERROR_TOO_MANY_RELEASED,
     empty_range = TURNLOCK_ERROR_EMPTY_RANGE,
     broken_barrier = TURNLOCK_ERROR_BROKEN_BARRIER,
+    circular_wait = TURNLOCK_ERROR_CIRCULAR_WAIT,
 };
 
 namespace detail {
@@ -78,7 +79,8 @@ public:
         case errc::would_block: return std::errc::resource_unavailable_try_again;
         case errc::timed_out: return std::errc::timed_out;
         case errc::cancelled: return std::errc::operation_canceled;
-        case errc::deadlock: return std::errc::resource_deadlock_would_occur;
+        case errc::deadlock:
+        case errc::circular_wait: return std::errc::resource_deadlock_would_occur;
         case errc::not_owner: return std::errc::operation_not_permitted;
         case errc::not_recoverable: return std::errc::state_not_recoverable;
         case errc::permission: return std::errc::permission_denied;

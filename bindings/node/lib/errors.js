@@ -40,6 +40,7 @@ const STATUS = {
   TOO_MANY_RELEASED: -35,
   EMPTY_RANGE: -36,
   BROKEN_BARRIER: -37,
+  CIRCULAR_WAIT: -38,
 };
 const NAMES = new Map(Object.entries(STATUS).map(([name, status]) => [status, name]));
 

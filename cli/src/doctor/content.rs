@@ -9,7 +9,7 @@ use std::path::Path;
 use turnlock::inspect::{self, BarrierStatus, FileStatus, Life, LockStatus, WaiterState};
 
 /// What there is to say of a file that could be read.
-pub fn findings(status: &FileStatus, again: impl FnOnce() -> Option<FileStatus>) -> Vec<Finding> {
+pub fn findings(status: &FileStatus) -> Vec<Finding> {
     let path = describe::quoted(&status.path);
     let mut found = vec![
         Finding::good(
@@ -22,7 +22,7 @@ pub fn findings(status: &FileStatus, again: impl FnOnce() -> Option<FileStatus>)
     ];
     found.extend(rooms(status, &path));
     found.extend(status.locks.iter().flat_map(|lock| lock_findings(lock, &path)));
-    found.extend(deadlock::findings(status, again));
+    found.extend(deadlock::findings(status));
     found.extend(cannot_probe(status));
     found
 }

@@ -25,7 +25,6 @@ use std::{
     fmt::Write,
     path::{Path, PathBuf},
     process::ExitCode,
-    time::Duration,
 };
 use turnlock::Error;
 
@@ -123,16 +122,10 @@ fn report(named: &Path) -> Report {
     }
     findings.extend(content::machine());
     if let Some(status) = &status {
-        findings.extend(content::findings(status, || {
-            std::thread::sleep(BETWEEN_LOOKS);
-            file::snapshot(named).ok()
-        }));
+        findings.extend(content::findings(status));
     }
     Report::of(path.as_deref().unwrap_or(named), findings)
 }
-
-/// Between two looks at what may be a deadlock: participants that run go on meanwhile.
-const BETWEEN_LOOKS: Duration = Duration::from_millis(200);
 
 impl Report {
     fn of(path: &Path, findings: Vec<Finding>) -> Self {

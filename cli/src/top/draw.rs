@@ -75,6 +75,11 @@ fn file_line(app: &App, file: usize, width: usize) -> Line<'static> {
             if dead != 0 {
                 spans.push(Span::styled(format!("  {dead} dead"), BAD));
             }
+            match status.deadlocks.len() {
+                0 => {}
+                1 => spans.push(Span::styled("  DEADLOCK", BAD)),
+                several => spans.push(Span::styled(format!("  {several} DEADLOCKS"), BAD)),
+            }
             if source.is_replaced() {
                 spans.push(Span::styled("  REPLACED: another file is here now", BAD));
             } else if !status.of_this_boot {

@@ -5,7 +5,7 @@ use super::{
     measured::Measured,
     words::{self, BAD, FAINT, STRONG},
 };
-use crate::{describe, escape, no_lock, spans};
+use crate::{deadlocks, describe, escape, no_lock, spans};
 use ratatui::{
     style::Style,
     text::{Line, Span},
@@ -22,6 +22,7 @@ pub fn lines(app: &App) -> Vec<Line<'static>> {
     let mut lines = vec![kind(lock)];
     lines.extend(figures(lock, measured));
     lines.extend(trouble(lock));
+    lines.extend(circles(app, lock));
     match (&lock.holders[..], no_lock::state(lock)) {
         ([], Some(state)) => {
             let style = if no_lock::is_ill(lock) { BAD } else { Style::new() };
@@ -102,6 +103,21 @@ fn figures(lock: &LockStatus, measured: Option<&Measured>) -> Option<Line<'stati
         spans.push(Span::styled(format!(" ({} seen; short ones are not)", measured.waits()), FAINT));
     }
     (!spans.is_empty()).then(|| Line::from(spans))
+}
+
+/// Returns the deadlocks that it is in.
+fn circles(app: &App, lock: &LockStatus) -> Vec<Line<'static>> {
+    let file = app.selected.as_ref().and_then(|row| app.sources.get(row.file)?.status());
+    let mut lines = Vec::new();
+    for deadlock in file.iter().flat_map(|file| &file.deadlocks) {
+        if deadlocks::involves(deadlock, &lock.name) {
+            lines.push(Line::styled(" deadlock: each waits for what the next one has", BAD));
+            let sentences = deadlocks::sentences(deadlock);
+            let line = |one: &String| Line::styled(format!("   {}", describe::without_colours(one)), BAD);
+            lines.extend(sentences.iter().map(line));
+        }
+    }
+    lines
 }
 
 /// Returns what is wrong with it.

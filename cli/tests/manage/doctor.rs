@@ -114,30 +114,17 @@ fn a_holder_that_is_stopped_in_others_way_is_a_problem() {
 #[test]
 fn participants_that_wait_for_one_another_are_a_problem() {
     let fixture = new_fixture();
-    let file = turnlock::LockFile::open(&fixture.file).unwrap();
-    let [a, b] = ["a", "b"].map(|name| file.mutex(name).unwrap());
-    let [one, other] = [(); 2].map(|()| file.participant().unwrap());
-    let (_has_a, _has_b) = (a.lock_as(&one).unwrap(), b.lock_as(&other).unwrap());
-    let is_cancelled = |waited| matches!(waited, Err(turnlock::Error::Cancelled));
-    std::thread::scope(|threads| {
-        let wants_b = threads.spawn(|| is_cancelled(b.lock_as(&one).map(drop)));
-        until("one waits", || json_of(&fixture, "status").to_string().contains("\"queued\""));
-        assert_eq!(
-            findings(&json_of(&fixture, "doctor"), "deadlock").len(),
-            0,
-            "one that waits is no circle"
-        );
-        let wants_a = threads.spawn(|| is_cancelled(a.lock_as(&other).map(drop)));
-        until("both wait", || !findings(&json_of(&fixture, "doctor"), "deadlock").is_empty());
+    with_deadlock(&fixture, || {
         let report = json_of(&fixture, "doctor");
         let found = self::one(&report, "deadlock");
         assert_eq!(found["severity"], "problem", "{found}");
         let said = found["finding"].as_str().unwrap();
-        assert!(said.contains("waits for \"a\"") && said.contains("waits for \"b\""), "{said}");
-        for participant in [&one, &other] {
-            participant.cancel();
-        }
-        assert!(wants_a.join().unwrap() && wants_b.join().unwrap());
+        assert!(said.contains("holds \"a\" and has waited for \"b\" for"), "{said}");
+        assert!(said.contains("holds \"b\" and has waited for \"a\" for"), "{said}");
+        assert!(
+            found["to_do"].as_str().unwrap().contains(&format!("kill {}", std::process::id())),
+            "{found}"
+        );
     });
     assert_eq!(findings(&json_of(&fixture, "doctor"), "deadlock").len(), 0);
 }

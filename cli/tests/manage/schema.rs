@@ -45,6 +45,16 @@ fn check(command: &str, printed: &Value) {
 }
 
 #[test]
+fn what_is_printed_of_a_deadlock_is_what_is_documented() {
+    let fixture = new_fixture();
+    with_deadlock(&fixture, || {
+        let seen = json_of(&fixture, "status");
+        assert_eq!(seen["deadlocks"].as_array().unwrap().len(), 1);
+        check("status", &seen);
+    });
+}
+
+#[test]
 fn what_is_printed_is_what_is_documented() {
     let fixture = new_fixture();
     with_everything(&fixture);

@@ -93,3 +93,38 @@ fn watching_shows_it_again_and_again_until_the_reader_goes() {
     lines.read_to_string(&mut rest).unwrap();
     assert_eq!(limit::end_of(&mut watch, "status --watch").code(), Some(66));
 }
+
+#[test]
+fn a_deadlock_is_shown_with_what_each_holds_and_waits_for() {
+    let fixture = new_fixture();
+    assert_eq!(fixture.run(&["--lock", "beside"], &["true"]), Some(0));
+    let shown = |options: &[&str]| {
+        let said = text(&fixture.turnlock("status", options));
+        said.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    assert!(shown(&["--deadlocks"]).contains(": no deadlock"), "{}", shown(&["--deadlocks"]));
+    with_deadlock(&fixture, || {
+        let said = shown(&["--deadlocks"]);
+        assert!(said.contains("deadlock: each waits for what the next one has"), "{said}");
+        assert!(said.contains("holds \"a\" and has waited for \"b\" for"), "{said}");
+        assert!(said.contains("holds \"b\" and has waited for \"a\" for"), "{said}");
+        assert!(!said.contains("beside"), "{said}");
+        assert!(
+            shown(&[]).contains("holds \"a\" and has waited for \"b\" for") && shown(&[]).contains("beside")
+        );
+        let seen = json(&fixture.turnlock("status", &["--deadlocks", "--json"]));
+        let names: Vec<&str> =
+            seen["locks"].as_array().unwrap().iter().map(|lock| lock["name"].as_str().unwrap()).collect();
+        assert_eq!(names, ["a", "b"]);
+        let circle = seen["deadlocks"][0]["participants"].as_array().unwrap();
+        assert_eq!(circle.len(), 2);
+        for one in circle {
+            assert_eq!(one["pid"], std::process::id());
+            assert_ne!(one["holds"]["lock"], one["waits_for"]["lock"]);
+            assert!(one["holds"]["fencing_token"].is_string() && one["waits_for"]["fencing_token"].is_null());
+        }
+        assert_ne!(circle[0]["thread"], circle[1]["thread"]);
+        let beside = json(&fixture.turnlock("status", &["--lock", "beside", "--json"]));
+        assert_eq!(beside["deadlocks"].as_array().unwrap().len(), 0);
+    });
+}

@@ -130,6 +130,9 @@ pub fn wait_until_outside<S: Site>(attempt: &Attempt<S>, waiter: &mut S::Waiter,
                 if outcome == Outcome::TimedOut && inside() {
                     return Err(waiter.limit().passed());
                 }
+                if outcome == Outcome::CheckAlive {
+                    waiter.check_circle()?;
+                }
             }
         }
     }

@@ -236,6 +236,7 @@ impl<'a, S: Site> QueueWait<'a, S> {
                         return Err(self.waiter.limit().passed());
                     }
                     if outcome == Outcome::CheckAlive && !reaped {
+                        self.waiter.check_circle()?;
                         eviction::pass_over(self.attempt, self.waiter, number, &mut self.skipped)?;
                     }
                 }
@@ -272,9 +273,13 @@ impl<'a, S: Site> QueueWait<'a, S> {
         match self.waiter.back_off(must_wait) {
             Outcome::Cancelled => Err(Error::Cancelled),
             Outcome::Interrupted | Outcome::Forked => Err(Error::Interrupted),
-            // Of a bias owner only one that died inside is in the way.
-            Outcome::CheckAlive if !by_bias || site.lock().held(slot).load(Relaxed) != 0 => {
-                self.waiter.check_alive(slot).map(drop)
+            Outcome::CheckAlive => {
+                self.waiter.check_circle()?;
+                // Of a bias owner only one that died inside is in the way.
+                if !by_bias || site.lock().held(slot).load(Relaxed) != 0 {
+                    self.waiter.check_alive(slot)?;
+                }
+                Ok(())
             }
             _ => Ok(()),
         }

@@ -233,6 +233,9 @@ impl<'a, S: Site> RingWait<'a, S> {
             Outcome::Interrupted | Outcome::Forked => Err(Error::Interrupted),
             Outcome::TimedOut | Outcome::CheckAlive => {
                 self.check_privilege()?;
+                if outcome == Outcome::CheckAlive {
+                    self.waiter.check_circle()?;
+                }
                 match outcome {
                     Outcome::TimedOut if !ring.has_privilege(me) => Err(limit.passed()),
                     _ => Ok(()),

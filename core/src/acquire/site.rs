@@ -180,6 +180,14 @@ pub trait Waiter {
     /// Checks that the file is in order and that slot `slot` is alive; reaps it if it is dead, and returns whether that
     /// was done.
     fn check_alive(&mut self, slot: usize) -> Result<bool>;
+    /// Checks, now and then, that the wait has not closed a circle of participants that wait for one another. For a participant that has
+    /// just slept in vain.
+    ///
+    /// # Errors
+    /// [`crate::error::Error::CircularWait`].
+    fn check_circle(&mut self) -> Result<()> {
+        Ok(())
+    }
 }
 
 /// How a handle acquires the lock: what the file fixes and, for a ring, what this handle wants.

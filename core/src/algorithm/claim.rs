@@ -155,7 +155,7 @@ impl Claims for Always {
 }
 
 /// A claim: how, how much, and of what.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Claim {
     /// How.
     pub mode: Mode,

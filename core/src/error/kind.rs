@@ -14,7 +14,7 @@ impl Error {
             Error::WouldBlock(_) => ErrorKind::WouldBlock,
             Error::TimedOut(_) => ErrorKind::TimedOut,
             Error::Interrupted => ErrorKind::Interrupted,
-            Error::Deadlock => ErrorKind::Deadlock,
+            Error::Deadlock | Error::CircularWait(_) => ErrorKind::Deadlock,
             Error::OutOfMemory => ErrorKind::OutOfMemory,
             Error::System { source, .. } => source.kind(),
             Error::NotFound { .. } => ErrorKind::NotFound,

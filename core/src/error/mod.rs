@@ -190,6 +190,10 @@ pub enum Error {
     },
     /// The barrier is broken: a party died or gave up, or a participant broke it. It stays so until a reset.
     BrokenBarrier(String),
+    /// The wait closed a circle: each participant in it waits, without a limit, for what the next one holds, so that none would
+    /// ever go on. The place in the queue was given up, and what the caller holds it still holds: release it, for the others. Says
+    /// who they are, what they hold and what they wait for.
+    CircularWait(String),
     /// The kernel refuses something turnlock needs.
     Unsupported(&'static str),
 }
@@ -302,6 +306,11 @@ impl fmt::Display for Error {
             Error::BrokenBarrier(why) => {
                 write!(f, "the barrier is broken: {why}; it stays so until it is reset")
             }
+            Error::CircularWait(cycle) => write!(
+                f,
+                "this wait closed a circle of participants that wait for one another: {cycle}: release what this one holds, and take \
+         the locks in one order everywhere"
+            ),
             Error::Unsupported(what) => write!(f, "the kernel refuses {what}"),
         }
     }
@@ -410,6 +419,7 @@ impl Error {
             Error::TooManyReleased { .. } => TURNLOCK_ERROR_TOO_MANY_RELEASED,
             Error::EmptyRange { .. } => TURNLOCK_ERROR_EMPTY_RANGE,
             Error::BrokenBarrier(_) => TURNLOCK_ERROR_BROKEN_BARRIER,
+            Error::CircularWait(_) => TURNLOCK_ERROR_CIRCULAR_WAIT,
         }
     }
 }
@@ -430,15 +440,15 @@ mod tests {
 
     #[test]
     fn every_number_has_a_sentence_of_its_own() {
-        let texts: Vec<_> = (-37..=3).map(status_text).collect();
+        let texts: Vec<_> = (-38..=3).map(status_text).collect();
         let mut distinct = texts.clone();
         distinct.sort_unstable();
         distinct.dedup();
         assert_eq!(texts.len(), distinct.len());
         assert!(!texts.contains(&"unknown turnlock status"));
-        assert_eq!(status_text(-38), "unknown turnlock status");
+        assert_eq!(status_text(-39), "unknown turnlock status");
         assert_eq!(status_text(4), "unknown turnlock status");
         let back = |status| Error::of_status(status).is_none_or(|error| error.code() == status);
-        assert!((-38..=3).all(back));
+        assert!((-39..=3).all(back));
     }
 }

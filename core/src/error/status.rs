@@ -90,6 +90,10 @@ pub const TURNLOCK_ERROR_TOO_MANY_RELEASED: i32 = -35;
 pub const TURNLOCK_ERROR_EMPTY_RANGE: i32 = -36;
 /// The barrier is broken: a party died or gave up, or a participant broke it. It stays so until a reset.
 pub const TURNLOCK_ERROR_BROKEN_BARRIER: i32 = -37;
+/// A wait without a limit closed a circle: participants that wait for one another, none of which would ever go on. The caller
+/// waits no more and still holds what it holds: it releases that, for the others. `turnlock_last_error_message` says who they
+/// are, what they hold and what they wait for.
+pub const TURNLOCK_ERROR_CIRCULAR_WAIT: i32 = -38;
 
 /// The sentence for a status number. Total: an unknown number has a sentence too.
 ///
@@ -140,6 +144,7 @@ pub fn text_with_nul(status: i32) -> &'static core::ffi::CStr {
         TURNLOCK_ERROR_TOO_MANY_RELEASED => c"more permits were to be given back than the caller has",
         TURNLOCK_ERROR_EMPTY_RANGE => c"the range has nothing in it",
         TURNLOCK_ERROR_BROKEN_BARRIER => c"the barrier is broken, and stays so until a reset",
+        TURNLOCK_ERROR_CIRCULAR_WAIT => c"participants wait for one another in a circle, which this wait closed",
         _ => c"unknown turnlock status",
     }
 }

@@ -22,6 +22,10 @@ pub trait Surroundings {
     fn is_in_vain(&self) -> bool;
     /// Reaps slot `slot` if its participant is dead; see [`crate::acquire::site::Waiter::check_alive`].
     fn check_alive(&mut self, slot: usize) -> Result<bool>;
+    /// Checks for a circle of waits, see [`crate::acquire::site::Waiter::check_circle`]. The wait has taken `waited` nanoseconds so far.
+    fn check_circle(&mut self, _waited: u64) -> Result<()> {
+        Ok(())
+    }
 }
 
 /// Waits outside of the queue, see [`crate::acquire::site::Waiter::back_off`].
@@ -58,6 +62,7 @@ fn look_round<P: Platform, C: CalledWord>(
     around: &mut impl Surroundings,
     participants: u32,
 ) -> Result<()> {
+    around.check_circle(waiter.waited_so_far())?;
     let slots = around.lock().slots();
     for slot in 0..slots.min(participants as usize) {
         if around.lock().held(slot).load(Relaxed) != 0 {

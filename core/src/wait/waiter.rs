@@ -174,6 +174,11 @@ impl<'a, P: Platform, C: CalledWord> Waiter<'a, P, C> {
         }
     }
 
+    /// Returns for how long it has waited, in nanoseconds; 0 if the wait has not begun.
+    pub fn waited_so_far(&self) -> u64 {
+        self.began.map_or(0, |began| P::monotonic_ns().saturating_sub(began))
+    }
+
     /// Returns whether those before this waiter should have come by now; see [`crate::acquire::site::Waiter::is_overdue`].
     pub fn is_overdue(&mut self, first: Option<(usize, u64)>, ahead: usize) -> Overdue {
         let Some(first) = first else {

@@ -28,6 +28,7 @@ from ._coordination import Barrier, Condition, Event, Once
 from ._errors import (
     BadNameError,
     BrokenBarrierError,
+    CircularWaitError,
     ClosedError,
     DamagedError,
     DeadlockError,
@@ -65,6 +66,7 @@ __all__ = [
     "Barrier",
     "BoundedSemaphore",
     "BrokenBarrierError",
+    "CircularWaitError",
     "ClosedError",
     "Condition",
     "DamagedError",

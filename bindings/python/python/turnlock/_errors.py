@@ -68,6 +68,11 @@ class DeadlockError(Error, RuntimeError):
     """The caller has or awaits what it asks for, so waiting would never end."""
 
 
+class CircularWaitError(DeadlockError):
+    """This wait without a timeout closed a circle of threads that wait for one another: the message says which, what they hold and
+    what they wait for. Nothing of the wait is left in the queue; release what is held, for the others."""
+
+
 class WaitCancelledError(Error):
     """Another thread ended the wait. Nothing of it is left in the queue."""
 
@@ -202,6 +207,7 @@ CLASSES: dict[int, tuple[type[Error], int | None]] = {
     -35: (InvalidArgumentError, None),
     -36: (InvalidArgumentError, None),
     -37: (BrokenBarrierError, None),
+    -38: (CircularWaitError, None),
 }
 
 # What to do, where the library's own words speak of its other languages.

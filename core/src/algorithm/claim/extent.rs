@@ -1,7 +1,7 @@
 //! Parts of a lock.
 
 /// What of a lock is claimed: a range, first and last included; the two halves of a key's hash; or a group.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Extent {
     /// The first, the upper half, or the group.
     pub first: u64,

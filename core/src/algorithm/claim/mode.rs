@@ -1,7 +1,7 @@
 //! The modes in which a lock is held.
 
 /// How a lock is held.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u32)]
 pub enum Mode {
     /// Beside others that hold it shared, and one that holds it upgradable.

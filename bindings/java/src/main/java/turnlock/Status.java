@@ -39,6 +39,7 @@ public enum Status {
     TOO_MANY_RELEASED(-35),
     EMPTY_RANGE(-36),
     BROKEN_BARRIER(-37),
+    CIRCULAR_WAIT(-38),
     /** A number that this version does not know: a later library has more. */
     UNKNOWN(Integer.MIN_VALUE);
 
