@@ -62,19 +62,28 @@ pub type OwnedRangeGuard = OwnedGuard<RangeKind>;
 pub type OwnedKeyGuard = OwnedGuard<KeyedKind>;
 
 impl<K: LockKind> OwnedGuard<K> {
-    fn take(handle: &Handle<K>, acquire: impl FnOnce(&Participant) -> Result<Acquired>) -> Result<Self> {
+    /// Returns a participant for a guard of this lock.
+    pub(super) fn participant_for(handle: &Handle<K>) -> Result<Participant> {
         let file = &handle.file.open;
-        let participant = match idle::take(file) {
-            Some(attachment) => Participant { attachment },
-            None => ParticipantOptions::new(file).open()?,
-        };
+        match idle::take(file) {
+            Some(attachment) => Ok(Participant { attachment }),
+            None => ParticipantOptions::new(file).open(),
+        }
+    }
+
+    /// Returns the guard of what `participant` has acquired.
+    pub(super) fn of(handle: &Handle<K>, participant: Participant, acquired: Acquired) -> Self {
+        let (handle, panicking) = (handle.clone(), std::thread::panicking());
+        Self { handle, participant: Some(participant), acquired, panicking }
+    }
+
+    pub(super) fn take(
+        handle: &Handle<K>,
+        acquire: impl FnOnce(&Participant) -> Result<Acquired>,
+    ) -> Result<Self> {
+        let participant = Self::participant_for(handle)?;
         match acquire(&participant) {
-            Ok(acquired) => Ok(Self {
-                handle: handle.clone(),
-                participant: Some(participant),
-                acquired,
-                panicking: std::thread::panicking(),
-            }),
+            Ok(acquired) => Ok(Self::of(handle, participant, acquired)),
             Err(error) => {
                 idle::keep(participant.attachment);
                 Err(error)
@@ -116,6 +125,12 @@ impl<K: LockKind> OwnedGuard<K> {
     /// Unlocks as a dying owner does, as [`super::Guard::abandon`].
     pub fn abandon(mut self) -> Result<()> {
         self.end(true)
+    }
+
+    /// Unlocks for one that was not there any more to see it: a death that it would have been told of is told to the next.
+    #[cfg(feature = "async")]
+    pub(super) fn return_unseen(mut self) -> Result<()> {
+        self.end(self.acquired.previous_owner_died)
     }
 
     fn end(&mut self, is_half_done: bool) -> Result<()> {
