@@ -11,6 +11,9 @@
 //! | is served: it is the first, and the server is in [`Job::acquire`] for it | that returns | it is gone, and the call is cancelled. What the call got in spite of that the server gives back |
 //! | is granted, or has failed | its future takes what it was granted | the withdrawal returns what it was granted |
 //!
+//! What is shared, or in parts, may be granted to several at once. The server waits before it acquires more while a number of requests
+//! have been granted something that their futures have not taken: those may come late, and each keeps a slot of the file meanwhile.
+//!
 //! One mutex guards all of it. Jobs acquire and give back, and wakers are woken, cloned and dropped, outside of it; only
 //! [`Job::cancel`] is called inside.
 
@@ -48,8 +51,8 @@ pub trait Job {
 /// The requests of one process for one lock.
 pub struct Requests<J: ?Sized + Job> {
     state: Mutex<State<J>>,
-    /// Notified when a request joins.
-    joined: Condvar,
+    /// Notified when the server may have something to do: a request has joined, or what was granted was taken.
+    changed: Condvar,
 }
 
 struct State<J: ?Sized + Job> {
@@ -58,7 +61,18 @@ struct State<J: ?Sized + Job> {
     /// By their numbers. The one that is served is among them, and the first.
     waiting: BTreeMap<u64, Waiting<J>>,
     granted: BTreeMap<u64, Result<J::Granted>>,
+    /// How many of the granted have something.
+    untaken: usize,
     has_server: bool,
+}
+
+impl<J: ?Sized + Job> State<J> {
+    /// Returns what the request was granted, if it was.
+    fn take_granted(&mut self, number: u64) -> Option<Result<J::Granted>> {
+        let granted = self.granted.remove(&number);
+        self.untaken -= usize::from(matches!(granted, Some(Ok(_))));
+        granted
+    }
 }
 
 struct Waiting<J: ?Sized> {
@@ -79,8 +93,8 @@ impl<J: ?Sized + Job> Default for Requests<J> {
     fn default() -> Self {
         let (waiting, granted) = (BTreeMap::new(), BTreeMap::new());
         Self {
-            state: Mutex::new(State { last: 0, waiting, granted, has_server: false }),
-            joined: Condvar::new(),
+            state: Mutex::new(State { last: 0, waiting, granted, untaken: 0, has_server: false }),
+            changed: Condvar::new(),
         }
     }
 }
@@ -104,7 +118,7 @@ impl<J: ?Sized + Job> Requests<J> {
         let needs_server = !std::mem::replace(&mut state.has_server, true);
         drop(state);
         if !needs_server {
-            self.joined.notify_one();
+            self.changed.notify_one();
         }
         Joined { number, needs_server }
     }
@@ -114,10 +128,11 @@ impl<J: ?Sized + Job> Requests<J> {
     pub fn poll(&self, number: u64, waker: &Waker) -> Option<Result<J::Granted>> {
         let new = waker.clone();
         let mut state = self.state();
-        let granted = state.granted.remove(&number);
+        let granted = state.take_granted(number);
         let old = state.waiting.get_mut(&number).map(|waiting| std::mem::replace(&mut waiting.waker, new));
         drop(state);
         drop(old);
+        self.call_server_after(&granted);
         granted
     }
 
@@ -129,15 +144,24 @@ impl<J: ?Sized + Job> Requests<J> {
             // Inside, so that it comes before the end of this call and of no other one.
             waiting.job.cancel();
         }
-        let granted = state.granted.remove(&number);
+        let granted = state.take_granted(number);
         drop(state);
         drop(waiting);
+        self.call_server_after(&granted);
         granted
     }
 
-    /// Serves the requests until there has been none for as long as `idle`. For the thread that [`Joined::needs_server`] asks for.
-    pub fn serve(&self, idle: Duration) {
-        while let Some((number, job)) = self.next(idle) {
+    /// The server may wait for what was taken.
+    fn call_server_after(&self, taken: &Option<Result<J::Granted>>) {
+        if matches!(taken, Some(Ok(_))) {
+            self.changed.notify_one();
+        }
+    }
+
+    /// Serves the requests until there has been none for as long as `idle`, and never acquires while `ahead` of them have something that
+    /// they have not taken. For the thread that [`Joined::needs_server`] asks for.
+    pub fn serve(&self, idle: Duration, ahead: usize) {
+        while let Some((number, job)) = self.next(idle, ahead) {
             let granted = match job.prepare() {
                 // One that is withdrawn after this look cancels the call.
                 Ok(()) if self.is_withdrawn(number) => Err(Error::Cancelled),
@@ -173,20 +197,21 @@ impl<J: ?Sized + Job> Requests<J> {
         failed.into_values().for_each(|failed| wake(failed.waker));
     }
 
-    /// Returns the first request, once there is one. `None`: there was none for as long as `idle`, and the next one that joins needs a
+    /// Returns the first request, once there is one and it may be served. `None`: there was none for as long as `idle`, and the next one that joins needs a
     /// server.
-    fn next(&self, idle: Duration) -> Option<(u64, Arc<J>)> {
+    fn next(&self, idle: Duration, ahead: usize) -> Option<(u64, Arc<J>)> {
         let mut state = self.state();
         let mut is_over = idle.is_zero();
         loop {
-            if let Some((number, first)) = state.waiting.first_key_value() {
-                return Some((*number, first.job.clone()));
+            let first = state.waiting.first_key_value().map(|(number, first)| (*number, first));
+            if let Some((number, first)) = first.filter(|_| state.untaken < ahead) {
+                return Some((number, first.job.clone()));
             }
-            if is_over {
+            if is_over && first.is_none() {
                 state.has_server = false;
                 return None;
             }
-            let waited = self.joined.wait_timeout(state, idle).unwrap_or_else(PoisonError::into_inner);
+            let waited = self.changed.wait_timeout(state, idle).unwrap_or_else(PoisonError::into_inner);
             (state, is_over) = (waited.0, waited.1.timed_out());
         }
     }
@@ -203,6 +228,7 @@ impl<J: ?Sized + Job> Requests<J> {
     ) -> std::result::Result<Waker, Result<J::Granted>> {
         let mut state = self.state();
         let Some(Waiting { waker, job }) = state.waiting.remove(&number) else { return Err(granted) };
+        state.untaken += usize::from(granted.is_ok());
         state.granted.insert(number, granted);
         drop(state);
         drop(job);

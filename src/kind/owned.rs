@@ -9,6 +9,7 @@ use super::{
     participant::{Participant, ParticipantOptions},
     range_lock::{RangeKind, RangeLock, extent_of},
     rwlock::{RwLock, RwLockKind},
+    rwlock_guard::Upgradable,
     semaphore::{Semaphore, SemaphoreKind},
 };
 use crate::attach::idle;
@@ -42,10 +43,10 @@ use turnlock_core::error::Result;
 /// ```
 #[must_use = "the lock is unlocked as soon as the guard is dropped"]
 pub struct OwnedGuard<K: LockKind> {
-    handle: Handle<K>,
+    pub(super) handle: Handle<K>,
     /// `None`: it is unlocked.
-    participant: Option<Participant>,
-    acquired: Acquired,
+    pub(super) participant: Option<Participant>,
+    pub(super) acquired: Acquired,
     /// Whether the thread was unwinding already when it took the lock.
     panicking: bool,
 }
@@ -202,6 +203,22 @@ impl RwLock {
     /// Does what [`RwLock::read_owned`] does, waiting for at most `limit`; then [`Error::TimedOut`].
     pub fn try_read_owned_for(&self, limit: Duration) -> Result<OwnedRwLockGuard> {
         self.owned(Mode::Shared, Limit::For(limit))
+    }
+
+    /// Takes the lock upgradable, as [`RwLock::upgradable`], for a guard that can be stored and sent. Errors as
+    /// [`Mutex::lock_owned`].
+    pub fn upgradable_owned(&self) -> Result<Upgradable<OwnedRwLockGuard>> {
+        self.owned(Mode::Upgradable, Limit::Forever).map(Upgradable)
+    }
+
+    /// Does what [`RwLock::upgradable_owned`] does if that needs no wait, else [`Error::WouldBlock`].
+    pub fn try_upgradable_owned(&self) -> Result<Upgradable<OwnedRwLockGuard>> {
+        self.owned(Mode::Upgradable, Limit::Never).map(Upgradable)
+    }
+
+    /// Does what [`RwLock::upgradable_owned`] does, waiting for at most `limit`; then [`Error::TimedOut`].
+    pub fn try_upgradable_owned_for(&self, limit: Duration) -> Result<Upgradable<OwnedRwLockGuard>> {
+        self.owned(Mode::Upgradable, Limit::For(limit)).map(Upgradable)
     }
 
     /// Takes the lock exclusively, for a guard that can be stored and sent. Errors as [`Mutex::lock_owned`].

@@ -99,11 +99,20 @@ pub struct Future {
 impl Future {
     /// Leaves a request for the lock. Returns the server's thread too, if it needs one.
     pub fn join(requests: &ForLock, lock: &Arc<Lock>) -> (Self, Option<thread::JoinHandle<()>>) {
+        Self::join_served(requests, lock, usize::MAX)
+    }
+
+    /// [`Future::join`], with a server that acquires while fewer than `ahead` have not taken what they were given.
+    pub fn join_served(
+        requests: &ForLock,
+        lock: &Arc<Lock>,
+        ahead: usize,
+    ) -> (Self, Option<thread::JoinHandle<()>>) {
         let parked = Arc::new(Parked { is_woken: Mutex::new(false), woken: Condvar::new() });
         let job = Arc::new(Acquires { lock: lock.clone(), call: Mutex::new((false, false)) });
         let Joined { number, needs_server } = requests.join(job, Waker::from(parked.clone()));
         let its = requests.clone();
-        let server = needs_server.then(|| thread::spawn(move || its.serve(Duration::ZERO)));
+        let server = needs_server.then(|| thread::spawn(move || its.serve(Duration::ZERO, ahead)));
         (Self { requests: requests.clone(), number, lock: lock.clone(), parked }, server)
     }
 

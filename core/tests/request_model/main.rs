@@ -15,7 +15,7 @@
 mod lock;
 mod scenes;
 
-use scenes::{FAILS, GRANTED, HELD_ON, NEXT, TWO, WITHDRAWN};
+use scenes::{AHEAD, FAILS, GRANTED, HELD_ON, NEXT, TWO, WITHDRAWN};
 use support::checker::{alone, check};
 
 // Each search is a sign of life.
@@ -59,6 +59,11 @@ fn the_call_for_a_withdrawn_request_is_cancelled() {
 #[test]
 fn the_next_request_is_served_after_a_withdrawal() {
     holds("a withdrawal before another request", NEXT);
+}
+
+#[test]
+fn a_server_that_waits_until_something_is_taken_goes_on_then() {
+    holds("a server that is not to go ahead", AHEAD);
 }
 
 #[test]

@@ -13,6 +13,7 @@ pub const TWO: Scene = (two, Some(3));
 pub const WITHDRAWN: Scene = (withdrawn, None);
 pub const HELD_ON: Scene = (held_on, None);
 pub const NEXT: Scene = (next, Some(3));
+pub const AHEAD: Scene = (ahead, Some(3));
 pub const FAILS: Scene = (fails, Some(4));
 
 fn requests() -> ForLock {
@@ -83,6 +84,18 @@ fn next() {
     lock.release();
     withdrawal.join().unwrap();
     ends(&requests, &lock, [server, none]);
+}
+
+/// The server is not to acquire for the second one before the first has taken what it was given, or was withdrawn.
+fn ahead() {
+    let (requests, lock) = (requests(), Lock::new(false));
+    let (first, server) = Future::join_served(&requests, &lock, 1);
+    let (second, second_server) = Future::join_served(&requests, &lock, 1);
+    let withdrawal = thread::spawn(move || first.withdraw());
+    second.wait().unwrap();
+    lock.release();
+    withdrawal.join().unwrap();
+    ends(&requests, &lock, [server, second_server]);
 }
 
 fn fails() {

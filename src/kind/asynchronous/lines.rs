@@ -25,6 +25,9 @@ pub type Line = Requests<AnyJob>;
 /// A server ends when there has been no request for so long.
 const IDLE: Duration = Duration::from_secs(2);
 
+/// A server does not acquire while so many futures have not taken what they were given: each of these has a slot of the file.
+const AHEAD: usize = 4;
+
 /// For an acquisition, and the wakers of the program's executor.
 const STACK: usize = 256 << 10;
 
@@ -91,7 +94,7 @@ pub fn find(key: LineKey) -> Arc<Line> {
 pub fn begin_server(key: LineKey, line: &Arc<Line>) {
     let its = line.clone();
     let begun = begin_thread("turnlock wait", "waits for a lock for this process's futures", move || {
-        its.serve(IDLE);
+        its.serve(IDLE, AHEAD);
         drop(its);
         with_lines(|lines| {
             if lines.get(&key).is_some_and(|line| line.strong_count() == 0) {
