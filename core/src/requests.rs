@@ -175,16 +175,17 @@ impl<J: ?Sized + Job> Requests<J> {
         }
     }
 
-    /// Has a request that waits fail with `error`, as though it were granted that. For its time limit.
-    pub fn fail(&self, number: u64, error: Error) {
+    /// Has a request fail with `error`, as though it were granted that, if it waits. For its time limit. Returns whether it did.
+    pub fn fail(&self, number: u64, error: Error) -> bool {
         let mut state = self.state();
-        let Some(Waiting { job, waker }) = state.waiting.remove(&number) else { return };
+        let Some(Waiting { job, waker }) = state.waiting.remove(&number) else { return false };
         // Inside, as in `withdraw`.
         job.cancel();
         state.granted.insert(number, Err(error));
         drop(state);
         drop(job);
         wake(waker);
+        true
     }
 
     /// Has all requests fail, each with an error that `error` makes: no thread is to be had for them.

@@ -13,6 +13,7 @@ mod event;
 mod file;
 mod handle;
 mod hold;
+mod hold_begun;
 mod hold_held;
 mod info;
 mod keyedlock;
@@ -42,6 +43,7 @@ pub use condition_wait::*;
 pub use event::*;
 pub use file::*;
 pub use hold::*;
+pub use hold_begun::*;
 pub use hold_held::*;
 pub use info::{
     TURNLOCK_ACTIVITY_PASSED_OVER, TURNLOCK_ACTIVITY_RUNNING, TURNLOCK_ACTIVITY_SLEEPING,

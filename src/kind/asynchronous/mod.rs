@@ -26,3 +26,8 @@ mod pending;
 
 pub use descriptor::AcquireFd;
 pub use future::{AcquireFuture, AcquireUpgradableFuture};
+#[cfg(feature = "capi")]
+pub use {
+    lines::{LineKey, is_empty},
+    pending::Pending,
+};

@@ -59,6 +59,12 @@ impl Pending {
         Poll::Ready(granted)
     }
 
+    /// Has it fail with [`Error::Cancelled`], if it waits. Returns whether it did.
+    #[cfg(feature = "capi")]
+    pub fn cancel(&self) -> bool {
+        self.is_ours() && self.line.fail(self.number, Error::Cancelled)
+    }
+
     /// Returns whether this process left it, and not the one that this process was forked from.
     fn is_ours(&self) -> bool {
         self.process == process_mark()
