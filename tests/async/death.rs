@@ -5,13 +5,14 @@ use nix::{
     sys::wait::{WaitStatus, waitpid},
     unistd::{ForkResult, fork},
 };
-use std::{path::Path, task::Poll, time::Duration};
+use std::{ffi::CString, os::fd::BorrowedFd, path::Path, ptr, task::Poll, time::Duration};
 use support::{
     Place,
     actor::{Actor, hear, say},
+    limit::{is_readable, of_processes},
     until_waiting,
 };
-use turnlock::{AcquireFuture, Error, LockFile, Mutex, MutexKind};
+use turnlock::{AcquireFuture, Error, LockFile, Mutex, MutexKind, capi::*, status::*};
 
 fn mutex(path: &Path, name: &str) -> Mutex {
     LockFile::open(path).unwrap().mutex(name).unwrap()
@@ -137,6 +138,57 @@ fn a_forked_child_has_none_of_its_parents_futures() {
     drop(guard);
     actor.expect("all had it");
     actor.expect("child ended");
+    actor.end_well();
+    drop(mutex.lock_for(Duration::from_secs(60)).unwrap());
+}
+
+/// Words: the lock file, in which another process has `m`.
+pub fn forks_while_a_hold_waits(words: &[String]) {
+    let path = CString::new(words[0].as_str()).unwrap();
+    let (mut file, mut mutex, mut hold) = (ptr::null_mut(), ptr::null_mut(), ptr::null_mut());
+    // SAFETY: C strings, NULL for options, and places for handles; below open handles, and a request of the right size.
+    unsafe {
+        assert_eq!(turnlock_file_open(path.as_ptr(), ptr::null(), &mut file), TURNLOCK_OK);
+        assert_eq!(turnlock_mutex_open(file, c"m".as_ptr(), ptr::null(), &mut mutex), TURNLOCK_OK);
+        assert_eq!(turnlock_hold_open(file, ptr::null(), &mut hold), TURNLOCK_OK);
+        let mut request: turnlock_request = std::mem::zeroed();
+        (request.size, request.lock) = (size_of::<turnlock_request>(), mutex.cast());
+        assert_eq!(turnlock_hold_begin_acquire(hold, &request), TURNLOCK_OK);
+        let mut descriptor = -1;
+        assert_eq!(turnlock_hold_fd(hold, &mut descriptor), TURNLOCK_OK);
+        // SAFETY: as in `forks_while_futures_wait`.
+        let ForkResult::Parent { child } = fork().unwrap() else {
+            assert_eq!(turnlock_hold_finish_acquire(hold, ptr::null_mut()), TURNLOCK_ERROR_CLOSED);
+            assert_eq!(turnlock_hold_cancel_acquire(hold), TURNLOCK_ERROR_CLOSED);
+            assert_eq!(turnlock_hold_fd(hold, &mut descriptor), TURNLOCK_ERROR_CLOSED);
+            assert_eq!(turnlock_hold_cancel(hold), TURNLOCK_ERROR_CLOSED);
+            assert_eq!(turnlock_hold_close(hold), TURNLOCK_OK);
+            // One of its own.
+            assert_eq!(turnlock_hold_open(file, ptr::null(), &mut hold), TURNLOCK_OK);
+            assert_eq!(turnlock_hold_begin_acquire(hold, &request), TURNLOCK_OK);
+            assert_eq!(turnlock_hold_finish_acquire(hold, ptr::null_mut()), TURNLOCK_ERROR_WOULD_BLOCK);
+            assert_eq!(turnlock_hold_cancel_acquire(hold), TURNLOCK_OK);
+            std::process::exit(0);
+        };
+        assert_eq!(waitpid(child, None), Ok(WaitStatus::Exited(child, 0)));
+        say("child ended");
+        let readable = BorrowedFd::borrow_raw(descriptor);
+        assert!(is_readable(&readable, of_processes()));
+        assert_eq!(turnlock_hold_finish_acquire(hold, ptr::null_mut()), TURNLOCK_OK);
+        assert_eq!(turnlock_hold_release(hold), TURNLOCK_OK);
+        assert_eq!(turnlock_hold_close(hold), TURNLOCK_OK);
+    }
+}
+
+#[test]
+fn a_forked_child_has_not_what_a_hold_of_its_parent_has_begun() {
+    let place = Place::new();
+    let (path, mutex) = (place.lock_file(), mutex(&place.lock_file(), "m"));
+    let guard = mutex.lock().unwrap();
+    let mut actor = Actor::start("forks_while_a_hold_waits", &[path.to_str().unwrap()]);
+    actor.expect("child ended");
+    until_waiting(&path, "m", 1);
+    drop(guard);
     actor.end_well();
     drop(mutex.lock_for(Duration::from_secs(60)).unwrap());
 }
