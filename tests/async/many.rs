@@ -244,7 +244,8 @@ fn ten_thousand(runtime: &str) {
     let all: u64 = (0..LOCKS).map(|lock| locks.number(lock)).sum();
     assert_eq!(all, FUTURES + turns, "sections that two were in at once");
     assert!(turns > 100, "the other process hardly came in: {turns}");
-    (futures.end_well(), other.end_well());
+    futures.end_well();
+    other.end_well();
     (0..LOCKS).for_each(|lock| locks.take_turn_blocking(lock).unwrap());
 }
 

@@ -52,8 +52,19 @@ impl Wake for Readable {
     }
 }
 
+impl<K: LockKind> AcquireFuture<K> {
+    /// Begins the acquisition, and returns it with a descriptor that becomes readable: for a program with an event loop of its own, and no
+    /// executor.
+    ///
+    /// # Errors
+    /// [`Error::System`]: the process has as many descriptors as it can. Then nothing was begun.
+    pub fn with_descriptor(self) -> Result<AcquireFd<K>> {
+        AcquireFd::begin(self)
+    }
+}
+
 impl<K: LockKind> AcquireFd<K> {
-    pub(super) fn begin(future: AcquireFuture<K>) -> Result<Self> {
+    fn begin(future: AcquireFuture<K>) -> Result<Self> {
         let descriptor = Arc::new(Readable(EventFd::new()?));
         let mut begun = Self { descriptor, acquisition: Acquiring::Waiting(future) };
         begun.poll();

@@ -2,7 +2,6 @@
 
 use super::{
     acquisition::{Acquisition, Wish},
-    descriptor::AcquireFd,
     lines,
     pending::Pending,
 };
@@ -73,15 +72,6 @@ impl<K: LockKind> AcquireFuture<K> {
     pub fn within(mut self, limit: Duration) -> Self {
         self.limit = Some(limit);
         self
-    }
-
-    /// Begins the acquisition, and returns it with a descriptor that becomes readable: for a program with an event loop of its own, and no
-    /// executor.
-    ///
-    /// # Errors
-    /// [`Error::System`]: the process has as many descriptors as it can. Then nothing was begun.
-    pub fn with_descriptor(self) -> Result<AcquireFd<K>> {
-        AcquireFd::begin(self)
     }
 
     fn begin(&mut self, wish: Wish<K>, context: &mut Context<'_>) -> Poll<Result<OwnedGuard<K>>> {
