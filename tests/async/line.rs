@@ -1,12 +1,14 @@
 //! The order of the futures of a process, and what one of them does to the others.
 
 use crate::polled::{Woken, poll, poll_with, ready};
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use std::{
     sync::Arc,
     task::{Poll, Wake, Waker},
 };
 use support::{
     Place,
+    actor::{Actor, say},
     puppet::{Puppet, Said},
     until, until_waiting,
 };
@@ -102,4 +104,40 @@ fn a_full_file_is_an_error_of_the_one_that_finds_no_slot() {
     assert!(matches!(refused, Poll::Ready(Err(Error::ParticipantsFull { .. }))), "{refused:?}");
     drop(both);
     drop(ready(&mut rwlock.write_async()).unwrap());
+}
+
+/// Words: the lock file, in which another process has `m`.
+pub fn has_no_thread_for_a_wait(words: &[String]) {
+    let mutex = LockFile::open(&words[0]).unwrap().mutex("m").unwrap();
+    let (mut first, mut second) = (mutex.lock_async(), mutex.lock_async());
+    let (before, most) = getrlimit(Resource::RLIMIT_AS).unwrap();
+    let pages = std::fs::read_to_string("/proc/self/statm").unwrap();
+    let pages: u64 = pages.split(' ').next().unwrap().parse().unwrap();
+    // Room for the futures, and none for a stack.
+    setrlimit(Resource::RLIMIT_AS, pages * 4096 + (96 << 10), most).unwrap();
+    let woken = Arc::<Woken>::default();
+    let polled = poll_with(&mut first, &Waker::from(woken.clone()));
+    let failed = match polled {
+        Poll::Pending => poll(&mut first),
+        ready => ready,
+    };
+    setrlimit(Resource::RLIMIT_AS, before, most).unwrap();
+    let Poll::Ready(Err(error @ Error::System { .. })) = failed else { panic!("{failed:?}") };
+    assert!(error.to_string().contains("beginning a thread that waits for a lock"), "{error}");
+    assert_eq!(woken.times(), 1);
+    assert!(poll(&mut second).is_pending());
+    say("waits");
+    drop(ready(&mut second).unwrap());
+}
+
+#[test]
+fn without_a_thread_a_wait_fails_and_the_next_one_may_have_one() {
+    let place = Place::new();
+    let path = place.lock_file();
+    let mutex = LockFile::open(&path).unwrap().mutex("m").unwrap();
+    let held = mutex.lock_owned().unwrap();
+    let mut actor = Actor::start("has_no_thread_for_a_wait", &[path.to_str().unwrap()]);
+    actor.expect("waits");
+    drop(held);
+    actor.end_well();
 }

@@ -12,9 +12,10 @@ mod polled;
 support::watched_for_seconds!(support::watchdog::USUAL);
 
 use death::{ends_while_futures_wait, forks_while_a_hold_waits, forks_while_futures_wait, waits_by_futures};
+use line::has_no_thread_for_a_wait;
 use many::{runs_futures, takes_turns_beside_them};
 use support::puppet::puppet;
 
 support::roles! {
-    ends_while_futures_wait, forks_while_a_hold_waits, forks_while_futures_wait, puppet, runs_futures, takes_turns_beside_them, waits_by_futures,
+    ends_while_futures_wait, forks_while_a_hold_waits, forks_while_futures_wait, has_no_thread_for_a_wait, puppet, runs_futures, takes_turns_beside_them, waits_by_futures,
 }

@@ -28,6 +28,18 @@ use turnlock_core::error::{Error, Result};
 /// wait for it; it ends when none has for two seconds. Futures of one process get a lock in the order of their first poll; among
 /// processes, the lock's own order holds.
 ///
+/// ```
+/// # futures_lite::future::block_on(async {
+/// # let folder = tempfile::tempdir()?;
+/// # let file = turnlock::LockFile::open(folder.path().join("app.lock"))?;
+/// let accounts = file.mutex("accounts")?;
+/// let guard = accounts.lock_async().await?;
+/// // ... other tasks of this thread ran while this one waited, and the guard may go to another thread with its task ...
+/// drop(guard);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # }).unwrap();
+/// ```
+///
 /// A future of a process that forks is not the child's: there it is ready with [`Error::InvalidArgument`]. A process that ends (or is
 /// killed) leaves the queue.
 ///
