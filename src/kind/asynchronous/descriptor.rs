@@ -11,6 +11,8 @@ use std::{
     sync::Arc,
     task::{Context, Poll, Wake, Waker},
 };
+#[cfg(doc)]
+use turnlock_core::error::Error;
 use turnlock_core::error::Result;
 
 /// An acquisition that is under way, with a descriptor that is readable as soon as something has come of it: for poll(2), epoll(7) and
