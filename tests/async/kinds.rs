@@ -157,7 +157,8 @@ fn a_limit_ends_a_wait_in_the_line_too() {
         must_wait(mutex.lock_async().within(limit))
     });
     for limited in &mut limited {
-        assert!(matches!(ready(limited), Err(Error::TimedOut(_))));
+        let Err(Error::TimedOut(by)) = ready(limited) else { panic!("{limited:?}") };
+        assert_eq!(by.process(), Some(std::process::id()));
     }
     assert!(matches!(
         poll(&mut mutex.lock_async().within(Duration::ZERO)),

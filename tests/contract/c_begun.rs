@@ -249,6 +249,8 @@ pub fn a_wait_that_was_begun_ends_by_its_limit_or_a_cancel() {
         }
         begun(&hold, &limited);
         assert_eq!(finished(&hold), TURNLOCK_ERROR_TIMED_OUT);
+        let holder = format!("process {}", std::process::id());
+        assert!(last_message().contains(&holder), "{}", last_message());
         assert_eq!(
             (release(&hold), finish(&hold)),
             (TURNLOCK_ERROR_NOT_OWNER, TURNLOCK_ERROR_INVALID_ARGUMENT)

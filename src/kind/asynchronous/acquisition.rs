@@ -4,7 +4,7 @@ use super::lines::LineKey;
 use crate::attach::idle;
 use crate::kind::{
     acquired::Acquired,
-    handle::{Handle, LockKind},
+    handle::{ClaimOf, Handle, LockKind},
     owned::OwnedGuard,
     part::Part,
     participant::Participant,
@@ -26,6 +26,8 @@ pub struct Wish<K: LockKind> {
     pub handle: Handle<K>,
     pub part: Part,
     pub take: Take<K>,
+    /// What it claims by that.
+    pub claim: fn(Part) -> ClaimOf<K>,
 }
 
 impl<K: LockKind> Wish<K> {
@@ -74,6 +76,12 @@ impl<K: LockKind> Acquisition<K> {
         Ok(OwnedGuard::of(&self.wish.handle, participant, acquired))
     }
 
+    /// Returns the error for a wait whose time is over: who has the lock.
+    pub fn timed_out(&self) -> Error {
+        let Wish { handle, part, claim, .. } = &self.wish;
+        Error::TimedOut(handle.locked_by(claim(*part)))
+    }
+
     /// Keeps the participant for later.
     fn keep(&self) {
         let participant = self.participant().take();
@@ -95,7 +103,7 @@ impl<K: LockKind> Job for Acquisition<K> {
     fn acquire(&self) -> Result<Acquired> {
         let participant = self.participant().clone();
         let Some(participant) = participant else { return Err(Error::Cancelled) };
-        let Wish { handle, part, take } = &self.wish;
+        let Wish { handle, part, take, .. } = &self.wish;
         let taken = catch_unwind(AssertUnwindSafe(|| take(handle, &participant, *part, Limit::Forever)));
         let taken = taken.unwrap_or_else(|_| Err(Error::Internal("a panic in a wait for a future".into())));
         if taken.is_err() {

@@ -113,7 +113,10 @@ impl<K: LockKind> Future for AcquireFuture<K> {
             State::Refused(error) => Poll::Ready(Err(error)),
             State::New(wish) => self.begin(wish, context),
             State::Waiting(acquisition, mut pending) => match pending.poll(context.waker()) {
-                Poll::Ready(granted) => Poll::Ready(granted.and_then(|acquired| acquisition.guard(acquired))),
+                Poll::Ready(Ok(acquired)) => Poll::Ready(acquisition.guard(acquired)),
+                // That of the time limit does not know.
+                Poll::Ready(Err(Error::TimedOut(_))) => Poll::Ready(Err(acquisition.timed_out())),
+                Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
                 Poll::Pending => {
                     self.state = State::Waiting(acquisition, pending);
                     Poll::Pending

@@ -37,6 +37,7 @@ impl Mutex {
             handle: self.0.clone(),
             part,
             take: |handle, participant, _, limit| handle.lock_as(participant, limit),
+            claim: |_| (),
         }))
     }
 }
@@ -49,6 +50,7 @@ impl RwLock {
             take: |handle, participant, part, limit| {
                 handle.lock_in_mode_as(participant, part.claim.mode, limit)
             },
+            claim: |part| part.claim,
         }))
     }
 
@@ -80,6 +82,7 @@ impl Semaphore {
             take: |handle, participant, part, limit| {
                 handle.acquire_permits_as(participant, part.claim.weight, limit)
             },
+            claim: |part| part.claim,
         }))
     }
 }
@@ -89,6 +92,7 @@ fn part_of<K: GranuleKind>(handle: &Handle<K>, part: Result<Part>) -> AcquireFut
         handle: handle.clone(),
         part,
         take: |handle, participant, part, limit| handle.acquire_part_as(participant, part, limit),
+        claim: |part| part.claim,
     }))
 }
 

@@ -147,7 +147,9 @@ impl Hold {
                 ));
             }
             Some(Begun::Done(acquired)) => Ok(*acquired),
-            Some(Begun::Waiting(pending, _)) => match pending.poll(&self.notifier().waker()) {
+            Some(Begun::Waiting(pending, job)) => match pending.poll(&self.notifier().waker()) {
+                // That of the time limit does not know who has the lock.
+                Poll::Ready(Err(Error::TimedOut(_))) => Err(job.timed_out()),
                 Poll::Ready(came) => came,
                 Poll::Pending => return Err(Error::WouldBlock(LockedBy::UNKNOWN)),
             },

@@ -9,7 +9,8 @@ use std::{
     sync::{Condvar, Mutex, MutexGuard, PoisonError},
 };
 use turnlock_core::acquire::site::Limit;
-use turnlock_core::error::{Error, Result};
+use turnlock_core::algorithm::claim::{Claim, Mode};
+use turnlock_core::error::{Error, LockedBy, Result};
 use turnlock_core::requests::Job;
 
 /// Releases what a participant has and has not seen.
@@ -30,6 +31,8 @@ pub(super) struct ByServer {
     file: FileHandle,
     lock: AnyHandle,
     wanted: Mutex<Option<Wanted>>,
+    /// What it claims, unless it is several parts.
+    claim: Option<Claim>,
     more: Mutex<Vec<Participant>>,
     state: Mutex<Served>,
     /// Notified when the server lets go of the participants.
@@ -47,7 +50,14 @@ struct Served {
 impl ByServer {
     /// Of what is wanted of the lock. `more`: the participants that the hold has for further parts.
     pub fn new(by: By<'_>, lock: AnyHandle, wanted: Wanted, more: Vec<Participant>) -> Self {
+        let claim = match &wanted {
+            Wanted::Everything => Some(Claim::whole(Mode::Exclusive)),
+            Wanted::Claim(claim) => Some(*claim),
+            Wanted::Part(part) => Some(part.claim),
+            Wanted::Parts(_) => None,
+        };
         Self {
+            claim,
             own: by.own.clone(),
             options: by.options.cloned(),
             file: by.file.clone(),
@@ -61,6 +71,20 @@ impl ByServer {
 
     fn state(&self) -> MutexGuard<'_, Served> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the error for a wait whose time is over: who has the lock.
+    pub fn timed_out(&self) -> Error {
+        let Some(claim) = self.claim else { return Error::TimedOut(LockedBy::UNKNOWN) };
+        Error::TimedOut(match &self.lock {
+            AnyHandle::Mutex(handle) => handle.locked_by(()),
+            AnyHandle::TurnRing(handle) => handle.locked_by(()),
+            AnyHandle::RwLock(handle) => handle.locked_by(claim),
+            AnyHandle::Semaphore(handle) => handle.locked_by(claim),
+            AnyHandle::RangeLock(handle) => handle.locked_by(claim),
+            AnyHandle::KeyedLock(handle) => handle.locked_by(claim),
+            _ => LockedBy::UNKNOWN,
+        })
     }
 
     /// The participants for further parts.
