@@ -25,7 +25,7 @@ use std::{
 use turnlock_core::acquire::{attempt::Discipline, site::Limit};
 use turnlock_core::algorithm::claim::Mode;
 use turnlock_core::error::{Error, LockedBy, Result};
-use turnlock_core::sync::Ordering::Release;
+use turnlock_core::sync::Ordering::Relaxed;
 
 /// What was begun.
 pub(super) enum Begun {
@@ -108,8 +108,8 @@ impl Hold {
             }
         };
         mem::forget(call);
-        // Release. Partner: the acquire in `Hold::begin`.
-        self.busy.store(BEGUN, Release);
+        // Relaxed: the call that ends it has the mutex first.
+        self.busy.store(BEGUN, Relaxed);
         Ok(())
     }
 
