@@ -56,12 +56,12 @@ fn when_their_process_is_killed_that_has_the_lock_the_next_one_is_told() {
     let guard = mutex.lock_owned().unwrap();
     let mut actor = Actor::start("waits_by_futures", &[path.to_str().unwrap()]);
     actor.expect("waits");
-    let mut ours = mutex.lock_async();
-    until_waiting(&path, "m", 1);
-    assert!(poll(&mut ours).is_pending());
-    until_waiting(&path, "m", 2);
     drop(guard);
     actor.expect("has it");
+    let mut ours = mutex.lock_async();
+    assert!(poll(&mut ours).is_pending());
+    // Beside the second of its futures.
+    until_waiting(&path, "m", 2);
     actor.kill();
     let mut guard = ready(&mut ours).unwrap();
     assert!(guard.acquired().previous_owner_died);
