@@ -42,7 +42,7 @@
  *   Where memory runs out a call fails with TURNLOCK_ERROR_NO_MEMORY and nothing is done.
  * - Once loaded the library stays loaded: dlclose changes nothing.
  *
- * Contents, with the number of functions (134 in all):
+ * Contents, with the number of functions (138 in all):
  * - Versions (3): which library is loaded
  * - Statuses (2): what functions return, and what was wrong
  * - Lock files (7): open, close, remove a lock, what was transferred to a descriptor
@@ -59,7 +59,7 @@
  * - Barriers (6): wait for one another
  * - Onces (7): one does it, once
  * - Requests (0): what a hold is to acquire
- * - Holds (17): what any thread may release
+ * - Holds (21): what any thread may release
  *
  * Made from the Rust sources by `TURNLOCK_BLESS=1 cargo test --test header`; do not edit.
  */
@@ -1897,10 +1897,11 @@ int32_t turnlock_keyedlock_mark_consistent(const struct turnlock_keyedlock *keye
  * earlier one of another group, also if its own group is inside. Any thread may use the handle; the place inside belongs to
  * the thread (or the hold) that took it, once at a time.
  *
- * A member of a group may change what the lock protects beside others of its group. So a member's death, once it is found out,
- * is told (TURNLOCK_OWNER_DEAD) to every participant that enters, whatever its group, until one that was told marks it
- * consistent. It is found out by the first participant of another group, which waits for it, by `turnlock reap`, and by a
- * participant that gets its slot. The lock is not closed if a holder unlocks without marking.
+ * A member of a group may change what the lock protects beside others of its group. So a member's death is told
+ * (TURNLOCK_OWNER_DEAD) to every participant that enters afterwards, whatever its group, until one that was told marks it
+ * consistent. Those that are inside already are not told, and cannot mark it. The lock is not closed if a holder unlocks without
+ * marking. To enter beside others takes a look at each of them, a microsecond or two, since no participant of their group
+ * would wait for a dead one.
  */
 typedef struct turnlock_grouplock turnlock_grouplock;
 
@@ -2706,7 +2707,7 @@ int32_t turnlock_hold_of_thread(const struct turnlock_file *file,
 /**
  * Closes a hold; its slots go back to those that the open file keeps, or are given up.
  * TURNLOCK_ERROR_STILL_HELD, and nothing is done, while something is held by it; _HOLD_BUSY, likewise, while it is in
- * another call.
+ * another call, or has begun an acquisition (`turnlock_hold_cancel_acquire` takes that back).
  *
  * The caller promises:
  * `hold` is NULL or a hold handle; no other thread is inside a call with it.
@@ -2835,7 +2836,8 @@ int32_t turnlock_hold_leave_ring(const struct turnlock_hold *hold,
 
 /**
  * Ends this hold's wait with TURNLOCK_ERROR_CANCELLED, from any thread: the present wait, or else
- * the next call that would have to wait. Never lost; never disturbs a call that need not wait.
+ * the next call that would have to wait. Never lost; never disturbs a call that need not wait. The wait of an acquisition
+ * that was begun is ended too: `turnlock_hold_finish_acquire` says so.
  * TURNLOCK_ERROR_CLOSED after a transfer (`turnlock_hold_transfer_to_fd`), and in a forked child.
  *
  * The caller promises:
@@ -2871,6 +2873,71 @@ int32_t turnlock_hold_clear_cancel(const struct turnlock_hold *hold);
 int32_t turnlock_hold_transfer_to_fd(const struct turnlock_hold *hold,
                                      int32_t descriptor,
                                      uint32_t pid);
+
+/**
+ * Begins to acquire what the request says, and does not wait for it: for programs with an event loop. Where nothing is in the
+ * way it is acquired before this returns. `turnlock_hold_finish_acquire` says what came of it, once `turnlock_hold_fd` is readable;
+ * it may be asked at once. The request, its ranges and its keys are not needed after this call; its lock's handle may be closed.
+ *
+ * The time limit of the request counts from here: where it passes, finishing gives TURNLOCK_ERROR_TIMED_OUT. Where the request is
+ * not to wait, this gives TURNLOCK_ERROR_WOULD_BLOCK, and nothing was begun.
+ *
+ * Until it is finished or cancelled, other calls by the hold give TURNLOCK_ERROR_HOLD_BUSY. Those of a process that wait for the same
+ * lock (or range, or key) this way are served in the order in which they began. A thread of the library waits for them, one for each
+ * lock (range, key) that is waited for and one for each that waits for several ranges or keys, or for the turn of a ring: without
+ * signals, with a small stack, ended two seconds after the last wait. It asks `should_stop_waiting`, where the file has that. A forked
+ * child has none of it: there the hold is closed.
+ *
+ * Errors as `turnlock_hold_acquire`: what is wrong with the request or the lock is said here, what becomes of the wait at the end.
+ * TURNLOCK_ERROR_HOLD_BUSY if one was begun already. Nothing was begun then. No call for a signal handler.
+ *
+ * The caller promises:
+ * As `turnlock_hold_acquire`.
+ */
+int32_t turnlock_hold_begin_acquire(const struct turnlock_hold *hold,
+                                    const struct turnlock_request *request);
+
+/**
+ * Puts into `descriptor` one that is readable (POLLIN, EPOLLIN) from the moment at which an acquisition that was begun can be
+ * finished until it is finished or cancelled: level-triggered, an eventfd(2) with EFD_CLOEXEC. It is always the same one for a hold,
+ * also between acquisitions, so that an event loop may watch it as long as the hold is open. Do not read, write or close it:
+ * `turnlock_hold_close` closes it. Take it out of the event loop before that, and in a forked child.
+ *
+ * TURNLOCK_ERROR_SYSTEM if the process has as many descriptors as it can; _CLOSED in a forked child, and after a transfer;
+ * _INVALID_ARGUMENT. May be called before, during and after an acquisition.
+ *
+ * The caller promises:
+ * `hold` is a hold handle; `descriptor` is NULL or writable.
+ */
+int32_t turnlock_hold_fd(const struct turnlock_hold *hold,
+                         int32_t *descriptor);
+
+/**
+ * Says what came of the acquisition that was begun, and does not wait. 0, or TURNLOCK_OWNER_DEAD: it is yours, as after
+ * `turnlock_hold_acquire`. `acquired` may be NULL.
+ *
+ * TURNLOCK_ERROR_WOULD_BLOCK: it waits still, and this is to be called again. With any other error nothing is held, and it is over:
+ * _TIMED_OUT, _CANCELLED (by `turnlock_hold_cancel`), _INTERRUPTED, _PARTICIPANTS_FULL, _NOT_RECOVERABLE, _NOT_FOUND (the lock was
+ * removed), _SYSTEM (no thread is to be had) and others as `turnlock_hold_acquire`. _INVALID_ARGUMENT: none was begun;
+ * _CLOSED: in a forked child. No call for a signal handler.
+ *
+ * The caller promises:
+ * `hold` is a hold handle; `acquired` is NULL, or writable as far as its `size` says.
+ */
+int32_t turnlock_hold_finish_acquire(const struct turnlock_hold *hold,
+                                     struct turnlock_acquired *acquired);
+
+/**
+ * Takes back the acquisition that was begun: it leaves the queue. If it was acquired meanwhile it is released, and a death that it
+ * would have been told of is told to the next. When this returns the hold has nothing and is in no call. 0, also if none was begun.
+ *
+ * It may wait for the thread that waited, which takes as long as it does to run. TURNLOCK_ERROR_CLOSED in a forked child; _DAMAGED,
+ * _REPLACED as `turnlock_hold_release`. No call for a signal handler.
+ *
+ * The caller promises:
+ * `hold` is a hold handle.
+ */
+int32_t turnlock_hold_cancel_acquire(const struct turnlock_hold *hold);
 
 /**
  * Does what `turnlock_condition_wait` does with the lock that the hold has: a mutex, or a reader/writer lock in exclusive mode.

@@ -111,6 +111,12 @@
 //!
 //! A [`TurnRing`] is for programs that take turns: a participant gets the turn again only after all others that want it.
 //!
+//! # Futures
+//!
+//! With the feature `async` a task waits without blocking its thread, under any executor: `Mutex::lock_async`,
+//! `RwLock::read_async`, `Semaphore::acquire_async` and their like return futures, whose guards can be stored and sent. One that is
+//! dropped leaves the queue. `AcquireFuture` says what waits in its place.
+//!
 //! # Looking on
 //!
 //! [`inspect::snapshot`] names the holders and the waiters, and changes nothing; `turnlock status` prints it. A file

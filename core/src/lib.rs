@@ -27,6 +27,8 @@ pub mod event;
 #[forbid(unsafe_code)]
 pub mod mutants;
 #[forbid(unsafe_code)]
+pub mod requests;
+#[forbid(unsafe_code)]
 pub mod spsc;
 #[forbid(unsafe_code)]
 pub mod trace;

@@ -232,11 +232,17 @@ pub enum Mutant {
     GivesUpByStore,
     /// A barrier is broken without a mark in the entries of those that have arrived.
     BreaksUnmarked,
+    /// A future that is dropped does not look whether its request was granted meanwhile.
+    GrantForgotten,
+    /// The server of a process's requests ends without a last look for one.
+    ServerEndsUnseen,
+    /// The server acquires without a look whether the request was withdrawn before its call could be cancelled.
+    WithdrawalUnseen,
 }
 
 impl Mutant {
     /// Every mutant. The table in `docs/reliability.md` says what catches it.
-    pub const ALL: [Mutant; 108] = [
+    pub const ALL: [Mutant; 111] = [
         Mutant::NoChoosing,
         Mutant::NoFenceAfterChoosing,
         Mutant::NoFenceBeforeWait,
@@ -345,6 +351,9 @@ impl Mutant {
         Mutant::OwnEntryFirst,
         Mutant::GivesUpByStore,
         Mutant::BreaksUnmarked,
+        Mutant::GrantForgotten,
+        Mutant::ServerEndsUnseen,
+        Mutant::WithdrawalUnseen,
     ];
 }
 

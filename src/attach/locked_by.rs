@@ -1,5 +1,6 @@
 //! Who has a lock, for the error of a call that gives up: one look, without memory from the allocator.
 
+use crate::os::process::pid_namespace;
 use crate::registers::{FileClaims, FileLock};
 use turnlock_core::acquire::site::Lock;
 use turnlock_core::algorithm::{
@@ -9,18 +10,21 @@ use turnlock_core::algorithm::{
 use turnlock_core::error::LockedBy;
 use turnlock_core::sync::Ordering::Relaxed;
 
-/// Returns who, other than `me`, holds the lock in a way that conflicts with `claim`, and for how long at the time `now`.
+/// Returns who, other than `me`, holds the lock in a way that conflicts with `claim`, and for how long at the time `now`. `me`: the slot of
+/// the caller; without one it allocates.
 #[cold]
 pub fn look<'a, F: FileClaims>(
     lock: &FileLock<'a, F>,
-    me: usize,
+    me: Option<usize>,
     claim: <F::In<'a> as Claims>::Claim,
     now: u64,
 ) -> LockedBy {
     let claims = lock.queue().claims;
     // Relaxed: all of it is a guess by the time that somebody reads it.
     let conflicts = |slot: &usize| {
-        *slot != me && token_in(lock.held(*slot).load(Relaxed)).is_some() && claims.cost(claim, *slot) > 0
+        Some(*slot) != me
+            && token_in(lock.held(*slot).load(Relaxed)).is_some()
+            && claims.cost(claim, *slot) > 0
     };
     let alone = lock.claims.relation() == Relation::Always;
     // Where only one can have it, that is the bias owner as a rule, and one look is enough.
@@ -35,11 +39,11 @@ pub fn look<'a, F: FileClaims>(
     seen(lock, me, first, now).and_others(if alone { 0 } else { holders.count() })
 }
 
-fn seen<F: FileClaims>(lock: &FileLock<'_, F>, me: usize, slot: usize, now: u64) -> LockedBy {
+fn seen<F: FileClaims>(lock: &FileLock<'_, F>, me: Option<usize>, slot: usize, now: u64) -> LockedBy {
     let record = &lock.view.slots()[slot];
     // The caller wrote down its own when it took its slot.
-    let own = &lock.view.slots()[me];
-    let is_here = record.pid_namespace.load(Relaxed) == own.pid_namespace.load(Relaxed);
+    let written = |me: usize| lock.view.slots()[me].pid_namespace.load(Relaxed);
+    let is_here = record.pid_namespace.load(Relaxed) == me.map_or_else(pid_namespace, written);
     let holder = LockedBy::holder(
         is_here.then(|| record.pid.load(Relaxed)),
         if record.label.is("") { record.program.bytes() } else { record.label.bytes() },

@@ -10,7 +10,7 @@ mod endpoint;
 pub mod fast_path;
 pub mod file_handle;
 pub mod idle;
-mod locked_by;
+pub mod locked_by;
 #[cfg(feature = "messages")]
 mod machines;
 pub mod maintenance;

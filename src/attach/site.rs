@@ -298,7 +298,7 @@ impl<'a, F: FileClaims> Site for FileSite<'a, F> {
     }
 
     fn locked_by(&self, claim: ClaimOf<Self>) -> LockedBy {
-        locked_by::look(&self.lock, self.attachment.slot, claim, self.now())
+        locked_by::look(&self.lock, Some(self.attachment.slot), claim, self.now())
     }
 
     fn reap(&self, slot: usize) -> Result<bool> {

@@ -175,7 +175,7 @@ pub unsafe extern "C" fn turnlock_hold_of_thread(
 
 /// Closes a hold; its slots go back to those that the open file keeps, or are given up.
 /// TURNLOCK_ERROR_STILL_HELD, and nothing is done, while something is held by it; _HOLD_BUSY, likewise, while it is in
-/// another call.
+/// another call, or has begun an acquisition (`turnlock_hold_cancel_acquire` takes that back).
 ///
 /// # Safety
 /// `hold` is NULL or a hold handle; no other thread is inside a call with it.

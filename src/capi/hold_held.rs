@@ -121,7 +121,8 @@ pub unsafe extern "C" fn turnlock_hold_leave_ring(
 }
 
 /// Ends this hold's wait with TURNLOCK_ERROR_CANCELLED, from any thread: the present wait, or else
-/// the next call that would have to wait. Never lost; never disturbs a call that need not wait.
+/// the next call that would have to wait. Never lost; never disturbs a call that need not wait. The wait of an acquisition
+/// that was begun is ended too: `turnlock_hold_finish_acquire` says so.
 /// TURNLOCK_ERROR_CLOSED after a transfer (`turnlock_hold_transfer_to_fd`), and in a forked child.
 ///
 /// # Safety

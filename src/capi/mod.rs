@@ -14,6 +14,7 @@ mod file;
 mod grouplock;
 mod handle;
 mod hold;
+mod hold_begun;
 mod hold_held;
 mod info;
 mod keyedlock;
@@ -44,6 +45,7 @@ pub use event::*;
 pub use file::*;
 pub use grouplock::*;
 pub use hold::*;
+pub use hold_begun::*;
 pub use hold_held::*;
 pub use info::{
     TURNLOCK_ACTIVITY_PASSED_OVER, TURNLOCK_ACTIVITY_RUNNING, TURNLOCK_ACTIVITY_SLEEPING,

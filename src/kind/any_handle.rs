@@ -82,6 +82,25 @@ macro_rules! of_any {
 }
 pub(crate) use of_any;
 
+impl AnyHandle {
+    /// Returns it, borrowed.
+    pub fn borrowed(&self) -> AnyHandleRef<'_> {
+        match self {
+            Self::Mutex(handle) => AnyHandleRef::Mutex(handle),
+            Self::TurnRing(handle) => AnyHandleRef::TurnRing(handle),
+            Self::RwLock(handle) => AnyHandleRef::RwLock(handle),
+            Self::Semaphore(handle) => AnyHandleRef::Semaphore(handle),
+            Self::RangeLock(handle) => AnyHandleRef::RangeLock(handle),
+            Self::KeyedLock(handle) => AnyHandleRef::KeyedLock(handle),
+            Self::GroupLock(handle) => AnyHandleRef::GroupLock(handle),
+            Self::Condition(handle) => AnyHandleRef::Condition(handle),
+            Self::Event(handle) => AnyHandleRef::Event(handle),
+            Self::Barrier(handle) => AnyHandleRef::Barrier(handle),
+            Self::Once(handle) => AnyHandleRef::Once(handle),
+        }
+    }
+}
+
 impl AnyHandleRef<'_> {
     /// Returns a handle of its own of the same lock.
     pub fn to_owned(self) -> AnyHandle {

@@ -3,16 +3,17 @@
 
 use super::{
     acquired::PreviousOwner,
-    handle::{BiasUse, Handle, LockKind},
+    handle::{BiasUse, ClaimOf, Handle, LockKind},
 };
-use crate::attach::{attachment::Attachment, thread};
+use crate::attach::{attachment::Attachment, locked_by, thread};
 use crate::layout::Kind;
+use crate::os::clock;
 use crate::registers::FileLock;
 use turnlock_core::acquire::{
     attempt::Discipline,
     site::{Lock, Site},
 };
-use turnlock_core::error::{Error, Result};
+use turnlock_core::error::{Error, LockedBy, Result};
 use turnlock_core::sync::{
     Ordering::{Acquire, Relaxed},
     fence,
@@ -43,6 +44,14 @@ impl<K: LockKind> Handle<K> {
         // name is gone.
         fence(Acquire);
         self.check_exists().map(|()| value)
+    }
+
+    /// Returns who holds the lock in a way that conflicts with `claim`, for a caller without a slot.
+    #[cfg(feature = "async")]
+    pub(super) fn locked_by(&self, claim: ClaimOf<K>) -> LockedBy {
+        let lock = FileLock::claimed(self.file.open.view(), self.lock.region, self.claims);
+        let now = clock::coarse_monotonic_ns();
+        self.read_named(|| locked_by::look(&lock, None, claim, now)).unwrap_or(LockedBy::UNKNOWN)
     }
 
     /// Returns the last participant that died holding this lock; `None` if none did, or the lock was removed.

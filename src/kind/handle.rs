@@ -23,7 +23,7 @@ use turnlock_core::error::{Error, Result};
 /// What differs between the kinds of locks, for handles and guards.
 pub trait LockKind: 'static {
     /// What its participants claim.
-    type Claims: FileClaims;
+    type Claims: FileClaims + Send + Sync;
     /// Towards which participants its locks may be biased, so that the fast path is worth a try.
     const BIAS: BiasUse;
     /// Whether a thread may hold several parts of a lock at once.

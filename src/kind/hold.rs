@@ -4,7 +4,11 @@
 //! open file keeps, and go back to it, unless the hold's options ask for something that those do not have.
 
 mod again;
+mod begun;
+mod by;
+mod by_server;
 mod held;
+mod notifier;
 mod several;
 #[cfg(test)]
 mod tests;
@@ -25,7 +29,16 @@ use crate::attach::{
 };
 use crate::os::thread_words::this_thread;
 use again::Again;
-use std::{cell::UnsafeCell, os::fd::RawFd, sync::Arc, thread, time::Duration};
+use begun::Begun;
+use by::By;
+use notifier::Notifier;
+use std::{
+    cell::UnsafeCell,
+    os::fd::RawFd,
+    sync::{Arc, Mutex, OnceLock},
+    thread,
+    time::Duration,
+};
 use turnlock_core::acquire::site::Limit;
 use turnlock_core::algorithm::claim::Claim;
 use turnlock_core::error::{Error, Result};
@@ -52,6 +65,8 @@ const BRIEF: usize = 1;
 const ACQUIRING: usize = 2;
 /// `busy`: a call that has something, and waits until it may have more of it.
 const UPGRADING: usize = 3;
+/// `busy`: an acquisition that was begun, of no thread. As a call that upgrades, it is not waited for.
+const BEGUN: usize = UPGRADING;
 /// `busy`: the bits of these. The others are those of a thread's number, which is the address of several words.
 const CALL: usize = 3;
 /// So often the core is left to a brief call of another thread, which is over then, unless that thread has no core.
@@ -70,6 +85,10 @@ pub struct Hold {
     /// Which slow call is under way, `BRIEF`, `ACQUIRING` or `UPGRADING`, and of which thread; 0: none.
     busy: AtomicUsize,
     taken: UnsafeCell<Taken>,
+    /// What was begun, and not finished yet: then `busy` is `BEGUN`.
+    begun: Mutex<Option<Begun>>,
+    /// Tells when that can be finished.
+    notifier: OnceLock<Arc<Notifier>>,
     /// That of its file for the fast path.
     key: FileKey,
     /// Keeps the file's pool, to which the participants go back.
@@ -146,6 +165,8 @@ impl Hold {
             key: FileKey::of_locks_in(&file.open),
             busy: AtomicUsize::new(0),
             taken: UnsafeCell::default(),
+            begun: Mutex::new(None),
+            notifier: OnceLock::new(),
             file: file.clone(),
         }
     }
@@ -189,11 +210,16 @@ impl Hold {
     pub fn acquire(&self, serial: u64, lock: AnyHandleRef, wanted: Wanted, limit: Limit) -> Result<Acquired> {
         self.check_file(lock)?;
         let mut call = self.begin(ACQUIRING)?;
-        let region = lock.region();
         // From here on no other thread is on the fast path.
-        let _calls = self.own.attachment.begin_taking(region)?;
+        let _calls = self.own.attachment.begin_taking(lock.region())?;
+        self.remember(&mut call, serial, lock)?;
+        self.by().acquire(&mut call.taken().more, lock, wanted, limit)
+    }
+
+    /// Remembers the lock that is about to be taken, by the handle with this number. Errors as [`Hold::acquire`], if something is held.
+    fn remember(&self, call: &mut Call<'_>, serial: u64, lock: AnyHandleRef) -> Result<()> {
         if call.held().is_ok_and(|(_, mut held)| held.next().is_some()) {
-            let is_same = self.again.region.load(Relaxed) == region;
+            let is_same = self.again.region.load(Relaxed) == lock.region();
             return Err(if is_same { Error::Deadlock } else { Error::StillHeld });
         }
         let taken = call.taken();
@@ -202,26 +228,12 @@ impl Hold {
             taken.lock = Some(lock.to_owned());
         }
         taken.may_be_in_ring |= matches!(lock, AnyHandleRef::TurnRing(_));
-        let own = &self.own.attachment;
-        match (lock, wanted) {
-            (AnyHandleRef::Mutex(handle), Wanted::Everything) => handle.acquire_at(own, (), limit),
-            (AnyHandleRef::TurnRing(handle), Wanted::Everything) => handle.acquire_at(own, (), limit),
-            (AnyHandleRef::RwLock(handle), Wanted::Claim(claim)) => handle.acquire_at(own, claim, limit),
-            (AnyHandleRef::GroupLock(handle), Wanted::Claim(claim)) => handle.acquire_at(own, claim, limit),
-            (AnyHandleRef::Semaphore(handle), Wanted::Claim(claim)) => {
-                handle.check_weight(claim.weight)?;
-                handle.acquire_at(own, claim, limit)
-            }
-            (AnyHandleRef::RangeLock(handle), Wanted::Part(part)) => handle.acquire_part_at(own, part, limit),
-            (AnyHandleRef::KeyedLock(handle), Wanted::Part(part)) => handle.acquire_part_at(own, part, limit),
-            (AnyHandleRef::RangeLock(handle), Wanted::Parts(parts)) => {
-                self.acquire_parts(&mut taken.more, handle, parts, limit)
-            }
-            (AnyHandleRef::KeyedLock(handle), Wanted::Parts(parts)) => {
-                self.acquire_parts(&mut taken.more, handle, parts, limit)
-            }
-            _ => Err(Error::InvalidArgument("a lock of this kind is not taken like this".into())),
-        }
+        Ok(())
+    }
+
+    /// What it acquires by.
+    fn by(&self) -> By<'_> {
+        By { own: &self.own, options: self.options.as_ref(), file: &self.file }
     }
 
     fn check_file(&self, lock: AnyHandleRef) -> Result<()> {
@@ -242,14 +254,6 @@ impl Hold {
         Ok(())
     }
 
-    /// Lets others have the slot of one that holds nothing.
-    fn give_up(&self, Participant { attachment }: Participant) {
-        // In a forked child it is the parent's.
-        if self.options.is_none() && attachment.check().is_ok() && !attachment.holds_any() {
-            idle::keep(attachment);
-        }
-    }
-
     /// Has the hold, which does not have the turn, be no member of the ring.
     pub fn leave_ring(&self, ring: &Handle<RingKind>) -> Result<()> {
         self.check_file(AnyHandleRef::TurnRing(ring))?;
@@ -263,7 +267,9 @@ impl Hold {
     /// [`Error::Closed`], but not of a thread that has ended.
     pub fn cancel(&self) -> Result<()> {
         self.check_cancelled()?;
-        self.own.cancel();
+        if !self.cancel_begun() {
+            self.own.cancel();
+        }
         Ok(())
     }
 
@@ -307,11 +313,13 @@ impl Hold {
 
 impl Drop for Hold {
     fn drop(&mut self) {
+        // In a forked child it is an error: what was begun is the parent's.
+        let _ = self.cancel_acquire();
         let Taken { more, may_be_in_ring, .. } = std::mem::take(self.taken.get_mut());
         if may_be_in_ring {
             return;
         }
         // The file's pool lives at least as long as `file`.
-        more.into_iter().chain([self.own.clone()]).for_each(|one| self.give_up(one));
+        more.into_iter().chain([self.own.clone()]).for_each(|one| self.by().give_up(one));
     }
 }

@@ -4,6 +4,8 @@ mod acquired;
 #[cfg(feature = "capi")]
 mod any_handle;
 mod any_lock;
+#[cfg(feature = "async")]
+mod asynchronous;
 mod barrier;
 mod claimed;
 mod condition;
@@ -44,6 +46,8 @@ mod transferred;
 
 pub use acquired::{Acquired, PreviousOwner};
 pub use any_lock::AnyLock;
+#[cfg(feature = "async")]
+pub use asynchronous::{AcquireFd, AcquireFuture, AcquireUpgradableFuture};
 pub use barrier::{Barrier, BarrierKind, BarrierOptions};
 pub use condition::{Condition, ConditionKind, ConditionOptions, ExclusiveGuard};
 pub use event::{Event, EventKind, EventOptions};

@@ -10,6 +10,7 @@ use super::{
     participant::{Participant, ParticipantOptions},
     range_lock::{RangeKind, RangeLock, extent_of},
     rwlock::{RwLock, RwLockKind},
+    rwlock_guard::Upgradable,
     semaphore::{Semaphore, SemaphoreKind},
 };
 use crate::attach::idle;
@@ -43,10 +44,10 @@ use turnlock_core::error::Result;
 /// ```
 #[must_use = "the lock is unlocked as soon as the guard is dropped"]
 pub struct OwnedGuard<K: LockKind> {
-    handle: Handle<K>,
+    pub(super) handle: Handle<K>,
     /// `None`: it is unlocked.
-    participant: Option<Participant>,
-    acquired: Acquired,
+    pub(super) participant: Option<Participant>,
+    pub(super) acquired: Acquired,
     /// Whether the thread was unwinding already when it took the lock.
     panicking: bool,
 }
@@ -65,19 +66,28 @@ pub type OwnedKeyGuard = OwnedGuard<KeyedKind>;
 pub type OwnedGroupGuard = OwnedGuard<GroupKind>;
 
 impl<K: LockKind> OwnedGuard<K> {
-    fn take(handle: &Handle<K>, acquire: impl FnOnce(&Participant) -> Result<Acquired>) -> Result<Self> {
+    /// Returns a participant for a guard of this lock.
+    pub(super) fn participant_for(handle: &Handle<K>) -> Result<Participant> {
         let file = &handle.file.open;
-        let participant = match idle::take(file) {
-            Some(attachment) => Participant { attachment },
-            None => ParticipantOptions::new(file).open()?,
-        };
+        match idle::take(file) {
+            Some(attachment) => Ok(Participant { attachment }),
+            None => ParticipantOptions::new(file).open(),
+        }
+    }
+
+    /// Returns the guard of what `participant` has acquired.
+    pub(super) fn of(handle: &Handle<K>, participant: Participant, acquired: Acquired) -> Self {
+        let (handle, panicking) = (handle.clone(), std::thread::panicking());
+        Self { handle, participant: Some(participant), acquired, panicking }
+    }
+
+    pub(super) fn take(
+        handle: &Handle<K>,
+        acquire: impl FnOnce(&Participant) -> Result<Acquired>,
+    ) -> Result<Self> {
+        let participant = Self::participant_for(handle)?;
         match acquire(&participant) {
-            Ok(acquired) => Ok(Self {
-                handle: handle.clone(),
-                participant: Some(participant),
-                acquired,
-                panicking: std::thread::panicking(),
-            }),
+            Ok(acquired) => Ok(Self::of(handle, participant, acquired)),
             Err(error) => {
                 idle::keep(participant.attachment);
                 Err(error)
@@ -119,6 +129,12 @@ impl<K: LockKind> OwnedGuard<K> {
     /// Unlocks as a dying owner does, as [`super::Guard::abandon`].
     pub fn abandon(mut self) -> Result<()> {
         self.end(true)
+    }
+
+    /// Unlocks for one that was not there any more to see it: a death that it would have been told of is told to the next.
+    #[cfg(feature = "async")]
+    pub(super) fn return_unseen(mut self) -> Result<()> {
+        self.end(self.acquired.previous_owner_died)
     }
 
     fn end(&mut self, is_half_done: bool) -> Result<()> {
@@ -190,6 +206,22 @@ impl RwLock {
     /// Does what [`RwLock::read_owned`] does, waiting for at most `limit`; then [`Error::TimedOut`].
     pub fn try_read_owned_for(&self, limit: Duration) -> Result<OwnedRwLockGuard> {
         self.owned(Mode::Shared, Limit::For(limit))
+    }
+
+    /// Takes the lock upgradable, as [`RwLock::upgradable`], for a guard that can be stored and sent. Errors as
+    /// [`Mutex::lock_owned`].
+    pub fn upgradable_owned(&self) -> Result<Upgradable<OwnedRwLockGuard>> {
+        self.owned(Mode::Upgradable, Limit::Forever).map(Upgradable)
+    }
+
+    /// Does what [`RwLock::upgradable_owned`] does if that needs no wait, else [`Error::WouldBlock`].
+    pub fn try_upgradable_owned(&self) -> Result<Upgradable<OwnedRwLockGuard>> {
+        self.owned(Mode::Upgradable, Limit::Never).map(Upgradable)
+    }
+
+    /// Does what [`RwLock::upgradable_owned`] does, waiting for at most `limit`; then [`Error::TimedOut`].
+    pub fn try_upgradable_owned_for(&self, limit: Duration) -> Result<Upgradable<OwnedRwLockGuard>> {
+        self.owned(Mode::Upgradable, Limit::For(limit)).map(Upgradable)
     }
 
     /// Takes the lock exclusively, for a guard that can be stored and sent. Errors as [`Mutex::lock_owned`].

@@ -53,7 +53,7 @@ impl<G> From<NotUpgraded<G>> for Error {
     }
 }
 
-/// A guard whose hold can change in its place. For [`Guard`] and [`GuardAs`] of a rwlock.
+/// A guard whose hold can change in its place. For [`Guard`], [`GuardAs`] and [`super::OwnedGuard`] of a rwlock.
 pub trait ChangesMode {
     #[doc(hidden)]
     fn make_exclusive(&mut self, limit: HowLong) -> Result<()>;

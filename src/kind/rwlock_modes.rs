@@ -4,6 +4,7 @@ use super::{
     acquired::Acquired,
     guard::{Guard, GuardAs},
     handle::Handle,
+    owned::OwnedGuard,
     participant::Participant,
     rwlock::RwLockKind,
     rwlock_guard::{ChangesMode, HowLong},
@@ -97,6 +98,35 @@ impl ChangesMode for GuardAs<'_, RwLockKind> {
 
     fn make_shared(&mut self) -> Result<()> {
         self.handle.downgrade_as(self.participant, Mode::Shared)
+    }
+
+    fn end(self) -> Result<()> {
+        self.unlock()
+    }
+
+    fn die(self) -> Result<()> {
+        self.abandon()
+    }
+}
+
+impl OwnedGuard<RwLockKind> {
+    fn held_by(&self) -> Result<&Participant> {
+        self.participant.as_ref().ok_or(Error::NotOwner)
+    }
+}
+
+impl ChangesMode for OwnedGuard<RwLockKind> {
+    fn make_exclusive(&mut self, limit: HowLong) -> Result<()> {
+        self.acquired = self.handle.upgrade_as(self.held_by()?, limit.0)?;
+        Ok(())
+    }
+
+    fn make_upgradable(&mut self) -> Result<()> {
+        self.handle.downgrade_as(self.held_by()?, Mode::Upgradable)
+    }
+
+    fn make_shared(&mut self) -> Result<()> {
+        self.handle.downgrade_as(self.held_by()?, Mode::Shared)
     }
 
     fn end(self) -> Result<()> {

@@ -7,6 +7,8 @@ pub mod allocation;
 mod anchor;
 mod byte_lock;
 pub mod clock;
+#[cfg(feature = "async")]
+pub mod eventfd;
 pub mod file;
 pub mod folder;
 pub mod fork;

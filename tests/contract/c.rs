@@ -8,9 +8,12 @@ use crate::{
 use std::{
     ffi::{CStr, CString},
     marker::PhantomData,
+    os::fd::BorrowedFd,
     path::Path,
     sync::Arc,
+    time::Duration,
 };
+use support::limit::{is_readable, of_processes};
 use turnlock::{capi::*, inspect::WaiterState, status::*};
 
 fn done(status: i32) -> Result<(), i32> {
@@ -31,13 +34,19 @@ impl Cancel for Owned<turnlock_hold> {
 
 /// A kind of lock through the C ABI, by threads.
 pub struct ByThreads<L>(Arc<Owned<turnlock_file>>, PhantomData<fn() -> L>);
+/// A kind of lock through the C ABI, by holds that begin, poll and finish.
+pub struct ByBegun<L>(ByHolds<L>);
 /// A kind of lock through the C ABI, by holds.
 pub struct ByHolds<L>(Arc<Owned<turnlock_file>>, PhantomData<fn() -> L>);
 
 pub type BakeryByThreads = ByThreads<turnlock_mutex>;
 pub type BakeryByHolds = ByHolds<turnlock_mutex>;
+pub type BakeryByBegun = ByBegun<turnlock_mutex>;
 pub type RingByThreads = ByThreads<turnlock_ring>;
 pub type RingByHolds = ByHolds<turnlock_ring>;
+pub type RingByBegun = ByBegun<turnlock_ring>;
+/// Exclusively.
+pub type RwLockByBegun = ByBegun<turnlock_rwlock>;
 /// Exclusively.
 pub type RwLockByThreads = ByThreads<turnlock_rwlock>;
 /// Exclusively.
@@ -51,6 +60,8 @@ pub struct AtLock<L> {
     pub file: Arc<Owned<turnlock_file>>,
     /// How its locks are opened, and created.
     pub open: Open<L>,
+    /// Whether the hold begins, is polled and finishes.
+    pub begins: bool,
 }
 
 pub type AtMutex = AtLock<turnlock_mutex>;
@@ -74,7 +85,7 @@ pub fn at_lock_opened_by<L>(
 ) -> Result<AtLock<L>, i32> {
     // A C string ends at its first NUL, so a name with one is another name.
     let name = CString::new(name).expect("C cannot say a name with a NUL in it");
-    Ok(AtLock { hold: None, mutex: open(file, &name)?, file: file.clone(), open })
+    Ok(AtLock { hold: None, mutex: open(file, &name)?, file: file.clone(), open, begins: false })
 }
 
 impl<L: Functions> Way for ByThreads<L> {
@@ -114,11 +125,54 @@ impl<L: Functions> Way for ByHolds<L> {
     }
 }
 
+impl<L: Functions> Way for ByBegun<L> {
+    type Party = AtLock<L>;
+    type ByThreads = L::ByThreads;
+
+    fn open(path: &Path, participants: u32, locks: u32) -> Result<Self, i32> {
+        ByHolds::open(path, participants, locks).map(Self)
+    }
+
+    fn party(&self, name: &str) -> Result<AtLock<L>, i32> {
+        Ok(AtLock { begins: true, ..self.0.party(name)? })
+    }
+
+    fn party_where_death_releases(&self, name: &str) -> Result<AtLock<L>, i32> {
+        Ok(AtLock { begins: true, ..self.0.party_where_death_releases(name)? })
+    }
+}
+
 impl<L> AtLock<L> {
     /// The lock, as one of any kind.
     pub fn any(&self) -> *const turnlock_lock {
         self.mutex.handle.cast_const().cast()
     }
+}
+
+/// What a program with an event loop does, with nothing else in its loop.
+///
+/// # Safety
+/// As `turnlock_hold_acquire`.
+pub unsafe fn begin_and_finish(
+    hold: &Owned<turnlock_hold>,
+    request: &turnlock_request,
+    acquired: *mut turnlock_acquired,
+) -> i32 {
+    let mut descriptor = -1;
+    // SAFETY: the caller's promise, and a place for the number.
+    let begun = unsafe { turnlock_hold_begin_acquire(hold.handle, request) };
+    if begun != TURNLOCK_OK {
+        return begun;
+    }
+    // SAFETY: likewise.
+    assert_eq!(unsafe { turnlock_hold_fd(hold.handle, &mut descriptor) }, TURNLOCK_OK);
+    // SAFETY: it is the hold's, and open as long as that is.
+    let descriptor = unsafe { BorrowedFd::borrow_raw(descriptor) };
+    assert!(is_readable(&descriptor, of_processes()), "nothing comes of it");
+    // SAFETY: the caller's promise.
+    let finished = unsafe { turnlock_hold_finish_acquire(hold.handle, acquired) };
+    assert!(finished != TURNLOCK_ERROR_WOULD_BLOCK && !is_readable(&descriptor, Duration::ZERO));
+    finished
 }
 
 /// Again, as long as another thread is in a brief call by the hold.
@@ -137,7 +191,7 @@ impl<L: Functions> Party for AtLock<L> {
 
     fn at(&self, name: &str) -> Self {
         let at = at_lock_opened_by(self.open, &self.file, name).unwrap();
-        Self { hold: self.hold.clone(), ..at }
+        Self { hold: self.hold.clone(), begins: self.begins, ..at }
     }
 
     fn lock(&self, wait: Wait) -> Result<HeldLock<'_, L>, i32> {
@@ -163,8 +217,12 @@ impl<L: Functions> Party for AtLock<L> {
         };
         let request = turnlock_request { lock: self.any(), wait, time_ns, ..sized() };
         // SAFETY: open handles, a request of the right size, and a place for the notice.
-        let mut acquire =
-            |hold: &Owned<turnlock_hold>| unsafe { turnlock_hold_acquire(hold.handle, &request, told) };
+        let mut acquire = |hold: &Owned<turnlock_hold>| unsafe {
+            if self.begins {
+                return begin_and_finish(hold, &request, told);
+            }
+            turnlock_hold_acquire(hold.handle, &request, told)
+        };
         let (mut status, mut another) = (acquire(hold), None);
         // It has another lock, and one at a time: that is what several holds are for.
         if status == TURNLOCK_ERROR_STILL_HELD {

@@ -345,6 +345,7 @@ pub fn a_label_stands_in_the_owner_dead_notice() {
             mutex: open_mutex(&opened, c"a").unwrap(),
             file: opened.into(),
             open: open_mutex,
+            begins: false,
         }
     };
     elsewhere(|| {

@@ -6,20 +6,20 @@ use support::{NoHang, Place, elsewhere, join, until};
 use turnlock::{capi::*, inspect, status::*};
 
 /// A file with a lock of each kind.
-struct Scene {
+pub struct Scene {
     _no_hang: NoHang,
-    mutex: Owned<turnlock_mutex>,
-    rwlock: Owned<turnlock_rwlock>,
-    semaphore: Owned<turnlock_semaphore>,
-    ranges: Owned<turnlock_rangelock>,
-    keys: Owned<turnlock_keyedlock>,
-    ring: Owned<turnlock_ring>,
-    file: Owned<turnlock_file>,
-    place: Place,
+    pub mutex: Owned<turnlock_mutex>,
+    pub rwlock: Owned<turnlock_rwlock>,
+    pub semaphore: Owned<turnlock_semaphore>,
+    pub ranges: Owned<turnlock_rangelock>,
+    pub keys: Owned<turnlock_keyedlock>,
+    pub ring: Owned<turnlock_ring>,
+    pub file: Owned<turnlock_file>,
+    pub place: Place,
 }
 
 impl Scene {
-    fn new() -> Self {
+    pub fn new() -> Self {
         let place = Place::new();
         let file = open_file(&place.lock_file(), 32, 8).unwrap();
         let name = |name: &'static CStr| name.as_ptr();
@@ -51,34 +51,34 @@ impl Scene {
         Self { _no_hang: NoHang::for_seconds(60), mutex, rwlock, semaphore, ranges, keys, ring, file, place }
     }
 
-    fn hold(&self) -> Owned<turnlock_hold> {
+    pub fn hold(&self) -> Owned<turnlock_hold> {
         open_hold(&self.file).unwrap()
     }
 
-    fn of_mutex(&self) -> turnlock_request {
+    pub fn of_mutex(&self) -> turnlock_request {
         turnlock_request { lock: self.mutex.handle.cast(), ..sized() }
     }
 
-    fn of_rwlock(&self, mode: u32) -> turnlock_request {
+    pub fn of_rwlock(&self, mode: u32) -> turnlock_request {
         turnlock_request { lock: self.rwlock.handle.cast(), mode, ..sized() }
     }
 
-    fn of_permits(&self, permits: u32) -> turnlock_request {
+    pub fn of_permits(&self, permits: u32) -> turnlock_request {
         turnlock_request { lock: self.semaphore.handle.cast(), permits, ..sized() }
     }
 
-    fn of_ranges(&self, ranges: &[turnlock_range]) -> turnlock_request {
+    pub fn of_ranges(&self, ranges: &[turnlock_range]) -> turnlock_request {
         let (first, range_count) = (ranges.as_ptr(), ranges.len());
         turnlock_request { lock: self.ranges.handle.cast(), ranges: first, range_count, ..sized() }
     }
 
-    fn of_keys(&self, keys: &[turnlock_key]) -> turnlock_request {
+    pub fn of_keys(&self, keys: &[turnlock_key]) -> turnlock_request {
         let (first, key_count) = (keys.as_ptr(), keys.len());
         turnlock_request { lock: self.keys.handle.cast(), keys: first, key_count, ..sized() }
     }
 
     /// How many hold the lock of this request.
-    fn holders(&self, request: &turnlock_request) -> usize {
+    pub fn holders(&self, request: &turnlock_request) -> usize {
         let mut count = usize::MAX;
         // SAFETY: an open handle, and a place for the number.
         assert_eq!(
@@ -89,48 +89,48 @@ impl Scene {
         count
     }
 
-    fn slots(&self) -> usize {
+    pub fn slots(&self) -> usize {
         inspect::snapshot(self.place.lock_file()).unwrap().participants.len()
     }
 
-    fn waiting(&self, name: &str) -> usize {
+    pub fn waiting(&self, name: &str) -> usize {
         support::queue_at(&self.place.lock_file(), name).len()
     }
 }
 
-fn range(start: u64, end: u64) -> turnlock_range {
+pub fn range(start: u64, end: u64) -> turnlock_range {
     turnlock_range { start, end }
 }
 
-fn key(key: &str) -> turnlock_key {
+pub fn key(key: &str) -> turnlock_key {
     turnlock_key { data: key.as_ptr().cast(), size: key.len() }
 }
 
-fn acquire(hold: &Owned<turnlock_hold>, request: &turnlock_request) -> i32 {
+pub fn acquire(hold: &Owned<turnlock_hold>, request: &turnlock_request) -> i32 {
     // SAFETY: an open handle, and a request whose lock is open and whose parts are there.
     unsafe { turnlock_hold_acquire(hold.handle, request, ptr::null_mut()) }
 }
 
-fn acquired(hold: &Owned<turnlock_hold>, request: &turnlock_request) -> (i32, turnlock_acquired) {
+pub fn acquired(hold: &Owned<turnlock_hold>, request: &turnlock_request) -> (i32, turnlock_acquired) {
     let mut told = sized::<turnlock_acquired>();
     // SAFETY: as in `acquire`, and a place for the notice.
     (unsafe { turnlock_hold_acquire(hold.handle, request, &mut told) }, told)
 }
 
-fn attempt(hold: &Owned<turnlock_hold>, request: &turnlock_request) -> i32 {
+pub fn attempt(hold: &Owned<turnlock_hold>, request: &turnlock_request) -> i32 {
     acquire(hold, &turnlock_request { wait: TURNLOCK_WAIT_NEVER, ..*request })
 }
 
-fn call(hold: &Owned<turnlock_hold>, act: unsafe extern "C" fn(*const turnlock_hold) -> i32) -> i32 {
+pub fn call(hold: &Owned<turnlock_hold>, act: unsafe extern "C" fn(*const turnlock_hold) -> i32) -> i32 {
     // SAFETY: an open handle.
     unsafe { act(hold.handle) }
 }
 
-fn release(hold: &Owned<turnlock_hold>) -> i32 {
+pub fn release(hold: &Owned<turnlock_hold>) -> i32 {
     call(hold, turnlock_hold_release)
 }
 
-fn token(hold: &Owned<turnlock_hold>) -> Result<u64, i32> {
+pub fn token(hold: &Owned<turnlock_hold>) -> Result<u64, i32> {
     let mut token = 0;
     // SAFETY: an open handle, and a place for the token.
     match unsafe { turnlock_hold_fencing_token(hold.handle, &mut token) } {

@@ -3,6 +3,7 @@
 
 mod c;
 mod c_abi;
+mod c_begun;
 mod c_claims;
 mod c_condition;
 mod c_coordination;
@@ -53,13 +54,26 @@ macro_rules! cases {
 /// Groups of cases, by what a lock or a way in must be for them to mean something.
 macro_rules! group {
     (every, $way:ty) => {
+        group! { in_line, $way }
+        cases! { every, $way:
+            a_wait_that_timed_out_leaves_nothing_in_the_queue
+        }
+        cases! { owner_dead, $way:
+            a_waiter_that_is_in_the_queue_already_is_told
+        }
+        cases! { query, $way:
+            the_holder_and_the_waiters_can_be_asked_for
+            a_holder_is_told_of_a_waiter_behind_it
+        }
+    };
+    // Also where those of one process have one place in the queue of the file, and the others' own line behind it.
+    (in_line, $way:ty) => {
         cases! { every, $way:
             a_plain_counter_loses_nothing
             fencing_tokens_strictly_increase
             a_try_at_a_held_lock_would_block
             a_try_at_a_lock_that_never_rests_comes_back
             a_time_limit_ends_the_wait_and_not_earlier
-            a_wait_that_timed_out_leaves_nothing_in_the_queue
             another_thread_can_cancel_a_wait
             a_cancel_at_any_moment_ends_one_wait
             a_cancel_requested_before_the_wait_is_not_lost_and_spares_a_free_lock
@@ -74,16 +88,11 @@ macro_rules! group {
             nothing_is_to_be_marked_where_no_holder_died
             a_reset_waits_its_turn
             a_second_death_before_the_repair_is_told_of_again
-            a_waiter_that_is_in_the_queue_already_is_told
         }
         cases! { release, $way:
             the_next_holder_is_told_and_need_not_repair
             a_death_that_needs_no_repair_may_be_marked_all_the_same
             a_holder_that_was_told_and_dies_is_the_next_one_s_news
-        }
-        cases! { query, $way:
-            the_holder_and_the_waiters_can_be_asked_for
-            a_holder_is_told_of_a_waiter_behind_it
         }
     };
     // Not a range lock, nor a keyed lock: what one part's holder does not say concerns none of the others.
@@ -181,6 +190,9 @@ contract! {
     bakery_by_descriptor_in_c = crate::c_file::BakeryByDescriptor: every closes once fair threads without_guards;
     bakery_by_threads_in_c = crate::c::BakeryByThreads: every closes once fair threads without_guards;
     bakery_by_holds_in_c = crate::c::BakeryByHolds: every closes once fair participants without_guards shared;
+    bakery_by_begun_holds_in_c = crate::c::BakeryByBegun: in_line once participants without_guards shared;
+    rwlock_by_begun_holds_in_c = crate::c::RwLockByBegun: in_line once participants without_guards shared;
+    raynals_ring_by_begun_holds_in_c = crate::c::RingByBegun: every closes once participants without_guards shared;
     lamport_queue_by_holds_in_c = crate::c_mail::ByHolds<crate::rust::LamportQueue>: every closes once fair participants without_guards shared;
     token_ring_by_holds_in_c = crate::c_mail::ByHolds<crate::rust::TokenRing>: every closes once participants without_guards shared;
     mesh_by_holds_in_c = crate::c_mail::ByHolds<crate::rust::RicartAgrawala>: every closes once participants without_guards shared;
@@ -291,6 +303,19 @@ mod only_in_c {
         a_member_of_a_ring_leaves_it
         a_lock_is_held_on_when_its_handle_and_file_are_closed
         what_every_lock_has_is_there_for_every_kind
+    }
+    cases! { c_begun:
+        what_is_free_is_finished_at_once
+        each_kind_is_waited_for_by_a_descriptor
+        several_ranges_or_keys_are_waited_for_by_a_descriptor
+        those_of_one_process_are_served_in_the_order_in_which_they_began
+        until_it_is_finished_the_hold_is_busy
+        what_is_taken_back_is_not_held_and_leaves_the_queue
+        a_wait_that_was_begun_ends_by_its_limit_or_a_cancel
+        a_death_that_was_not_seen_is_told_to_the_next
+        what_cannot_be_begun_is_refused_at_once
+        what_was_begun_and_released_is_not_finished
+        handles_may_be_closed_while_it_waits
     }
     cases! { c_transferred:
         what_was_transferred_is_released_by_the_descriptor

@@ -134,6 +134,7 @@ fn generate() -> String {
         "request",
         "hold",
         "hold_held",
+        "hold_begun",
         "condition_wait",
     ] {
         builder = builder.with_src(root.join(format!("src/capi/{file}.rs")));

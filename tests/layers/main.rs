@@ -25,6 +25,7 @@ const LAYERS: [(&str, &[&str]); 2] = [
             "wait",
             "coordination",
             "spsc",
+            "requests",
         ],
     ),
     (

@@ -110,6 +110,29 @@ fn a_function_that_locks_calls_itself() {
 }
 
 #[test]
+fn an_event_loop_goes_on_while_it_waits_for_a_lock() {
+    let place = Place::new();
+    let program = compiled_c(&place, "event_loop.c");
+    let mutex = turnlock::LockFile::open(place.at("event_loop.lock")).unwrap().mutex("turns").unwrap();
+    let held = mutex.lock().unwrap();
+    let mut loops =
+        ["100", "100"].map(|turns| Running::start(Command::new(&program).arg(place.folder()).arg(turns)));
+    for one in &mut loops {
+        assert_eq!(one.line(), "event_loop.c: begins");
+    }
+    support::until_waiting(&place.at("event_loop.lock"), "turns", 2);
+    std::thread::sleep(std::time::Duration::from_millis(50));
+    drop(held);
+    for done in loops.map(Running::done) {
+        println!("{done}");
+        assert_eq!(count(&done), 100, "{done}");
+        let ticks: u64 = done.split_once("turns, ").unwrap().1.split(' ').next().unwrap().parse().unwrap();
+        // As many as there were at least while another had the lock, and it could do nothing else.
+        assert!(ticks > 10, "{done}");
+    }
+}
+
+#[test]
 fn a_cache_that_no_writer_wrote_is_noticed() {
     let place = Place::new();
     let reader = compiled_c(&place, "cache/reader.c");

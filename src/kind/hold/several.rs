@@ -1,6 +1,6 @@
 //! Several parts of a range lock or a keyed lock by one hold.
 
-use super::{Hold, participant};
+use super::{by::By, participant};
 use crate::attach::attachment::AttachOptions;
 use crate::kind::{
     acquired::Acquired, claimed::take_in_order, handle::Handle, part::Part, participant::Participant,
@@ -10,7 +10,7 @@ use crate::slots;
 use turnlock_core::acquire::site::Limit;
 use turnlock_core::error::{Error, Result};
 
-impl Hold {
+impl By<'_> {
     /// Takes several parts, each by a participant. A wait beside parts that are held is short; the long ones, with none held, are
     /// those of the hold's own participant, which is the one that is cancelled.
     pub(super) fn acquire_parts<K: GranuleKind>(
@@ -39,9 +39,9 @@ impl Hold {
         }
         more.try_reserve_exact(parts.saturating_sub(more.len() + 1)).map_err(|_| Error::OutOfMemory)?;
         // The slot that was chosen is that of its own participant.
-        let options = self.options.clone().map(|options| AttachOptions { slot: None, ..options });
+        let options = self.options.cloned().map(|options| AttachOptions { slot: None, ..options });
         while more.len() + 1 < parts {
-            more.push(participant(&self.file, options.as_ref())?);
+            more.push(participant(self.file, options.as_ref())?);
         }
         Ok(())
     }
@@ -65,7 +65,7 @@ impl Hold {
             }
         };
         let give_back = |nth: usize, _| {
-            let participant = nth.checked_sub(1).map_or(&self.own, |nth| &more[nth]);
+            let participant = nth.checked_sub(1).map_or(self.own, |nth| &more[nth]);
             // With an error it is not held.
             let _ = handle.unlock_as(participant, None);
         };
