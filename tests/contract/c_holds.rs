@@ -1,7 +1,7 @@
 //! Holds and their requests, through the C ABI: what there is beside the promises that every lock keeps.
 
 use crate::c_handles::{Owned, current_hold, last_message, open_file, open_hold, open_mutex, opened, sized};
-use std::{ffi::CStr, ptr, thread, time::Duration};
+use std::{ffi::CStr, mem::offset_of, ptr, thread, time::Duration};
 use support::{NoHang, Place, elsewhere, join, until};
 use turnlock::{capi::*, inspect, status::*};
 
@@ -499,6 +499,19 @@ pub fn a_deadline_ends_the_wait() {
     assert_eq!(release(&hold), TURNLOCK_OK);
 }
 
+/// How long a request was before it had a group.
+const BEFORE_GROUPS: usize = offset_of!(turnlock_request, group);
+
+pub fn a_request_of_an_older_header_is_understood() {
+    let scene = Scene::new();
+    let hold = scene.hold();
+    let request = turnlock_request { size: BEFORE_GROUPS, group: 7, ..scene.of_mutex() };
+    for _ in 0..2 {
+        assert_eq!(acquire(&hold, &request), TURNLOCK_OK);
+        assert_eq!(release(&hold), TURNLOCK_OK);
+    }
+}
+
 pub fn a_request_that_makes_no_sense_says_what_was_expected() {
     let scene = Scene::new();
     let hold = scene.hold();
@@ -508,7 +521,7 @@ pub fn a_request_that_makes_no_sense_says_what_was_expected() {
     let ring = turnlock_request { lock: scene.ring.handle.cast(), ..sized() };
     for (request, why) in [
         (turnlock_request { size: 0, ..mutex }, "the size in the request is 0"),
-        (turnlock_request { size: size_of::<turnlock_request>() - 8, ..mutex }, "the size in the request is"),
+        (turnlock_request { size: BEFORE_GROUPS - 8, ..mutex }, "the size in the request is"),
         (turnlock_request { size: 1 << 20, ..mutex }, "set it to sizeof"),
         (turnlock_request { flags: 1, ..mutex }, "leave flags 0"),
         (turnlock_request { wait: 4, ..mutex }, "TURNLOCK_WAIT_FOREVER is 0"),

@@ -291,7 +291,7 @@ mod only_in_c {
         permits_are_given_back_in_portions
         the_dead_ones_parts_are_marked_consistent_together
         a_deadline_ends_the_wait
-        a_request_that_makes_no_sense_says_what_was_expected
+        a_request_that_makes_no_sense_says_what_was_expected a_request_of_an_older_header_is_understood
         a_handle_of_no_lock_is_refused
         slots_come_from_the_pool_and_go_back
         a_cancel_of_a_closed_hold_does_not_end_a_wait_for_several_parts

@@ -1,4 +1,4 @@
-//! The examples of readers and writers, of ranges, and of producers and consumers, run for real; and that the readers' check
+//! The examples of readers and writers, of ranges, of groups, and of producers and consumers, run for real; and that the readers' check
 //! can fail.
 
 use std::{
@@ -174,6 +174,38 @@ fn four_processes_edit_disjoint_records_and_a_killed_ones_are_repaired() {
         let meant: u64 = edits.iter().map(|edits| edits[record]).sum();
         assert_eq!(seen, [meant; 8], "record {record}");
     }
+}
+
+/// Two of each format, and one that is killed in the midst of a conversion.
+#[test]
+fn programs_of_two_formats_share_a_store_over_a_killed_one() {
+    const EACH: u64 = 20_000;
+    let place = Place::new();
+    let program = compiled_c(&place, "formats/formats.c");
+    let folder = place.at("shared");
+    fs::create_dir(&folder).unwrap();
+    let start = |format: &str, seed: &str, more: &[&str]| {
+        let each = EACH.to_string();
+        Running::start(Command::new(&program).arg(&folder).args([format, &each, seed]).args(more))
+    };
+    let mut doomed = start("2", "9", &["--die-inside"]);
+    let line = doomed.line();
+    assert!(line.starts_with("formats.c 9: stopped half-way through a conversion; "), "{line}");
+    let mut first = start("1", "1", &[]);
+    doomed.kill();
+    let line = first.line();
+    assert!(line.starts_with("formats.c 1: told that formats.c 9 "), "{line}");
+    let others = [("1", "2"), ("2", "3"), ("2", "4")].map(|(format, seed)| start(format, seed, &[]));
+    for one in [first].into_iter().chain(others) {
+        assert_eq!(count(&one.done()), EACH);
+    }
+    let bytes = fs::read(folder.join("store")).unwrap();
+    let words: Vec<u64> =
+        bytes.chunks_exact(8).map(|bytes| u64::from_ne_bytes(bytes.try_into().unwrap())).collect();
+    let format = words[0];
+    assert!(words[1..].iter().all(|word| 1 + word % 2 == format), "{words:?}");
+    let numbers = words[1..].iter().map(|word| if format == 1 { word / 2 } else { !word / 2 });
+    assert_eq!(numbers.sum::<u64>(), 4 * EACH);
 }
 
 /// One consumer is killed while it waits, and one in the midst of taking a number out.
