@@ -35,7 +35,7 @@ pub struct Asked {
     parts: Parts,
     /// A ring, whose turn goes round: a holder gets it again only after every other participant that wants it.
     /// Whichever ring it is, for a caller that does not care which algorithm; Raynal's if it is created now
-    #[arg(long, conflicts_with_all = ["algorithm", "shared", "exclusive", "permits", "range", "key"])]
+    #[arg(long, conflicts_with_all = ["algorithm", "shared", "exclusive", "permits", "range", "key", "in_group"])]
     turn: bool,
     /// What the lock must be, and is to be if it is created now: a mutex (bakery), a ring, whose turn goes round, or a mutex by
     /// messages, in a file with --mailboxes. If not said, whatever it is, and bakery if it is created now

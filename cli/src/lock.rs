@@ -3,10 +3,10 @@
 use super::wanted::Wanted;
 use std::time::Duration;
 use turnlock::{
-    Acquired, DeathPolicy, Error, KeyParticipantGuard, KeyedLock, LockFile, Mutex, MutexAlgorithm,
-    Participant, ParticipantGuard, ParticipantPermits, PreviousOwner, RangeLock, RangeParticipantGuard,
-    Result, RingAlgorithm, RwLock, RwLockReadParticipantGuard, RwLockWriteParticipantGuard, Semaphore,
-    TurnParticipantGuard, TurnRing,
+    Acquired, DeathPolicy, Error, GroupLock, GroupParticipantGuard, KeyParticipantGuard, KeyedLock, LockFile,
+    Mutex, MutexAlgorithm, Participant, ParticipantGuard, ParticipantPermits, PreviousOwner, RangeLock,
+    RangeParticipantGuard, Result, RingAlgorithm, RwLock, RwLockReadParticipantGuard,
+    RwLockWriteParticipantGuard, Semaphore, TurnParticipantGuard, TurnRing,
 };
 
 /// The name of the lock that is meant where none is said.
@@ -20,6 +20,7 @@ pub enum Lock {
     Semaphore(Semaphore),
     Ranges(RangeLock),
     Keys(KeyedLock),
+    Groups(GroupLock),
 }
 
 /// A lock that is held, or a part of it.
@@ -33,6 +34,7 @@ pub enum Guard<'a> {
     Permits(ParticipantPermits<'a>),
     Range(RangeParticipantGuard<'a>),
     Key(KeyParticipantGuard<'a>),
+    InGroup(GroupParticipantGuard<'a>),
 }
 
 /// What a lock must be, or is to be if it is created now.
@@ -138,6 +140,7 @@ enum Kind {
     Semaphore { permits: u32 },
     Ranges,
     Keys,
+    Groups,
 }
 
 impl Kind {
@@ -181,6 +184,11 @@ impl Kind {
                 put!(asked into keys: on_death);
                 keys.open(name).map(Lock::Keys)
             }
+            Kind::Groups => {
+                let mut groups = file.group_lock_options();
+                put!(asked into groups: on_death);
+                groups.open(name).map(Lock::Groups)
+            }
         }
     }
 
@@ -190,6 +198,7 @@ impl Kind {
             Kind::Ring(_) if asked.patience.is_some() => ("ring, on which no waiter overtakes", "--patience"),
             Kind::Ranges if asked.patience.is_some() => ("range lock, whose order is strict", "--patience"),
             Kind::Keys if asked.patience.is_some() => ("keyed lock, whose order is strict", "--patience"),
+            Kind::Groups if asked.patience.is_some() => ("group lock, whose order is strict", "--patience"),
             Kind::Semaphore { .. } if asked.on_death.is_some() => {
                 ("semaphore, whose permits come back", "--on-death")
             }
@@ -221,6 +230,7 @@ impl Lock {
             Wanted::Permits { of, .. } => Kind::Semaphore { permits: *of },
             Wanted::Range { .. } => Kind::Ranges,
             Wanted::Key { .. } => Kind::Keys,
+            Wanted::InGroup(_) => Kind::Groups,
         };
         kind.open(file, name, asked)
     }
@@ -255,6 +265,7 @@ impl Lock {
                 Kind::Semaphore { permits: 1 },
                 Kind::Ranges,
                 Kind::Keys,
+                Kind::Groups,
             ],
         };
         let whatever_it_has = OpenOptions { must_exist: true, ..OpenOptions::default() };
@@ -321,6 +332,13 @@ impl Lock {
             (Lock::Keys(_), _) => Err(Error::InvalidArgument(
                 "this is a keyed lock, which is held by single keys only: say which one, with --key".into(),
             )),
+            (Lock::Groups(groups), Wanted::InGroup(group)) => {
+                let group = *group;
+                within_limit!(groups: lock_as try_lock_as lock_for_as, group).map(Guard::InGroup)
+            }
+            (Lock::Groups(_), _) => Err(Error::InvalidArgument(
+                "this is a group lock, which is held by members of a group only: say which one, with --in-group".into(),
+            )),
         }
     }
 
@@ -333,6 +351,7 @@ impl Lock {
             Lock::Semaphore(_) => DeathPolicy::Release,
             Lock::Ranges(ranges) => ranges.death_policy(),
             Lock::Keys(keys) => keys.death_policy(),
+            Lock::Groups(groups) => groups.death_policy(),
         };
         policy == DeathPolicy::Release
     }
@@ -346,6 +365,7 @@ impl Lock {
             Lock::Semaphore(_) => Ok(()),
             Lock::Ranges(ranges) => ranges.reset_for(limit),
             Lock::Keys(keys) => keys.reset_for(limit),
+            Lock::Groups(groups) => groups.reset_for(limit),
         }
     }
 }
@@ -366,6 +386,7 @@ macro_rules! whichever {
             Guard::Permits($held) => $what,
             Guard::Range($held) => $what,
             Guard::Key($held) => $what,
+            Guard::InGroup($held) => $what,
         }
     };
 }
@@ -394,7 +415,8 @@ impl Guard<'_> {
         }
         match whichever!(self: held => held.mark_consistent()) {
             Err(Error::NotExclusive) => Ok(()),
-            Err(Error::NotInconsistent) if self.is_part() => Ok(()),
+            // Or another member, which was told too, has marked it.
+            Err(Error::NotInconsistent) if self.is_part() || matches!(self, Guard::InGroup(_)) => Ok(()),
             marked => marked,
         }
     }

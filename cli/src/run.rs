@@ -42,10 +42,10 @@ use turnlock::{Error, ParticipantOptions};
 /// An exception: Ctrl-C, SIGTERM, SIGHUP, SIGQUIT and SIGPIPE are an ordinary end, of which no holder is told, unless
 /// the lock was created with --on-death inform. (TURNLOCK_INSIDE is how a run inside a run of the same lock is noticed.)
 ///
-/// What is held is all of the lock, whichever kind it is (of a semaphore, all permits), or what --shared, --permits, --range
-/// or --key say. A command that dies while it only reads, or has permits, leaves nothing to repair. A holder of a range
+/// What is held is all of the lock, whichever kind it is (of a semaphore, all permits), or what --shared, --permits, --range,
+/// --key or --in-group say. A command that dies while it only reads, or has permits, leaves nothing to repair. A holder of a range
 /// or a key is told of a death in what it holds; what it holds exclusively, and all of, counts as repaired when it
-/// succeeds.
+/// succeeds. A member of a group is told of the death of any other, whatever its group.
 ///
 /// On a terminal, a wait of more than a second says who is waited for, and for how long. A lock file that is deleted or
 /// replaced during the wait is opened again; while the command runs, it is reported at the end, since newcomers will not
@@ -74,6 +74,7 @@ EXAMPLES
   turnlock run --permits 4 --lock jobs /run/app.lock ./convert  four at a time
   turnlock run --lock rows --range 100-199 /run/app.lock ./fix
   turnlock run --lock users --key ada /run/app.lock ./move-home
+  turnlock run --lock store --in-group 2 /run/app.lock ./convert  beside all of group 2, and none of another
   turnlock run --turn --lock stages /run/app.lock ./stage       each in turn, in whatever order they came
   */5 * * * *  turnlock run -n /run/app/poll.lock ./poll        in a crontab: not twice at once
   exec turnlock run -F /run/app.lock ./server                   one process, that keeps the lock as long as it lives")]

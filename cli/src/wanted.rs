@@ -1,4 +1,4 @@
-//! What a `turnlock run` wants of a lock: all of it, or as a reader, some permits, a range, a key.
+//! What a `turnlock run` wants of a lock: all of it, or as a reader, some permits, a range, a key, with a group.
 
 use std::{ffi::OsString, num::NonZeroU32, ops::RangeInclusive, os::unix::ffi::OsStrExt};
 
@@ -18,6 +18,8 @@ pub enum Wanted {
     Range { range: RangeInclusive<u64>, shared: bool },
     /// A key of a keyed lock.
     Key { key: Vec<u8>, shared: bool },
+    /// To be a member of this group, of a group lock.
+    InGroup(u64),
 }
 
 /// How much of a lock is wanted, on the command line.
@@ -44,12 +46,23 @@ pub struct Parts {
     /// One key of a keyed lock: any text, which need not be created
     #[arg(long, value_name = "K", conflicts_with_all = ["algorithm", "patience"])]
     key: Option<OsString>,
+    /// As a member of the group N, of a group lock: beside all others of that group, and none of another
+    #[arg(long, value_name = "N", conflicts_with_all = ["shared", "exclusive", "permits", "range", "key", "algorithm", "patience"])]
+    in_group: Option<u64>,
 }
 
 impl Parts {
     /// Returns a rwlock, as a reader or alone.
     pub fn as_flock(shared: bool) -> Self {
-        Self { shared, exclusive: !shared, permits: None, weight: None, range: None, key: None }
+        Self {
+            shared,
+            exclusive: !shared,
+            permits: None,
+            weight: None,
+            range: None,
+            key: None,
+            in_group: None,
+        }
     }
 
     /// Returns what is wanted.
@@ -58,6 +71,9 @@ impl Parts {
     /// What does not go together.
     pub fn wanted(&self) -> Result<Wanted, String> {
         let shared = self.shared;
+        if let Some(group) = self.in_group {
+            return Ok(Wanted::InGroup(group));
+        }
         Ok(match (self.permits, &self.range, &self.key) {
             (Some(of), _, _) => {
                 let (of, weight) = (of.get(), self.weight.map_or(1, NonZeroU32::get));

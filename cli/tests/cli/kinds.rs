@@ -1,4 +1,4 @@
-//! Readers and writers, permits, ranges and keys, as a shell script takes them.
+//! Readers and writers, permits, ranges, keys and groups, as a shell script takes them.
 
 use super::*;
 
@@ -160,6 +160,32 @@ fn keys_are_locked_apart() {
 }
 
 #[test]
+fn members_of_a_group_are_inside_together_and_keep_others_out() {
+    let fixture = Fixture::new();
+    let (mut one, _output) = fixture.hold(&["--in-group", "7"], STAY);
+    assert_eq!(fixture.try_run(&["--in-group", "7"]), Some(0));
+    assert_eq!(fixture.try_run(&["--in-group", "8"]), Some(75));
+    let status = fixture.status();
+    assert_eq!(status["locks"][0]["kind"], "group lock");
+    assert_eq!(status["locks"][0]["holders"][0]["claim"]["part"]["group"], "7");
+    assert!(fixture.status_text().contains("group 7"), "{}", fixture.status_text());
+    // One of another group waits, and one that comes after it waits behind it.
+    let other = fixture.wait(&["--in-group", "8"], &TOLD, 1);
+    assert_eq!(fixture.try_run(&["--in-group", "7"]), Some(75));
+    kill_both(&mut one);
+    assert_eq!(text_of(other), "1\n", "whichever group the dead one was in");
+    let told = |group: &str| text(&fixture.run(&["--in-group", group], &TOLD));
+    assert_eq!(
+        (told("7"), told("8")),
+        ("0\n".into(), "0\n".into()),
+        "it was repaired by a command that succeeded"
+    );
+    let all = fixture.run(&[], &["true"]);
+    assert_eq!(all.status.code(), Some(66));
+    assert!(errors(&all).contains("--in-group"), "{}", errors(&all));
+}
+
+#[test]
 fn what_does_not_go_together_is_a_usage_error() {
     let fixture = Fixture::new();
     for options in [
@@ -185,6 +211,10 @@ fn what_does_not_go_together_is_a_usage_error() {
         &["--algorithm", "raynal", "--permits", "2"],
         &["--algorithm", "bakery", "--range", "1-2"],
         &["--algorithm", "bakery", "--key", "a"],
+        &["--in-group", "1", "-s"],
+        &["--in-group", "1", "--key", "a"],
+        &["--in-group", "1", "--patience", "0"],
+        &["--in-group", "first"],
     ] {
         let output = fixture.run(options, &["true"]);
         assert_eq!(output.status.code(), Some(64), "{options:?}: {}", errors(&output));
@@ -196,13 +226,14 @@ fn what_does_not_go_together_is_a_usage_error() {
 #[test]
 fn a_lock_keeps_its_kind() {
     let fixture = Fixture::new();
-    let kinds: [(&str, &[&str], &str); 6] = [
+    let kinds: [(&str, &[&str], &str); 7] = [
         ("m", &[], "mutex"),
         ("t", &["--algorithm", "raynal"], "ring"),
         ("x", &["-x"], "rwlock"),
         ("p", &["--permits", "2", "--patience", "0"], "semaphore"),
         ("r", &["--range", "0-9"], "range lock"),
         ("k", &["--key", "a"], "keyed lock"),
+        ("g", &["--in-group", "1"], "group lock"),
     ];
     for (name, options, _) in kinds {
         assert_eq!(fixture.try_run(&[&["--lock", name], options].concat()), Some(0), "{name}");
@@ -212,7 +243,7 @@ fn a_lock_keeps_its_kind() {
     assert_eq!(named, kinds.map(|(_, _, kind)| kind));
     // With a plain run and -x each is taken exclusively; the others are for one kind, and -s for two.
     for (name, all, shared) in
-        [("m", 0, 66), ("t", 0, 66), ("x", 0, 0), ("p", 0, 66), ("r", 0, 0), ("k", 66, 66)]
+        [("m", 0, 66), ("t", 0, 66), ("x", 0, 0), ("p", 0, 66), ("r", 0, 0), ("k", 66, 66), ("g", 66, 66)]
     {
         assert_eq!(fixture.try_run(&["--lock", name]), Some(all), "{name}");
         assert_eq!(fixture.try_run(&["--lock", name, "-x"]), Some(all), "{name}");
@@ -354,19 +385,27 @@ fn the_page_about_status_has_every_field_of_its_json() {
         let inform = [&["--lock", name, "--on-death", "inform"], options].concat();
         assert_eq!(fixture.run(&inform, &dies).status.code(), Some(137));
     }
-    let all: [&[&str]; 4] = [
+    let all: [&[&str]; 5] = [
         &["--lock", "jobs", "--permits", "1"],
         &["--lock", "range", "--range", "7-8"],
         &["--lock", "key", "--key", "grace"],
         &["--lock", "cache", "-x"],
+        &["--lock", "store", "--in-group", "7"],
     ];
     let mut held: Vec<_> = all.into_iter().map(|options| fixture.hold(options, STAY)).collect();
     let mut waiter = fixture.command("run", all[0], &["true"]).spawn().unwrap();
     let file = turnlock::LockFile::open(&fixture.file).unwrap();
     drop((file.condition("changed").unwrap(), file.event("ready").unwrap(), file.once("schema").unwrap()));
     file.barrier("stage", 2).unwrap().abort().unwrap();
-    let status = fixture
-        .until(|status| status["locks"].as_array().unwrap().iter().any(|lock| lock["queue"][0].is_object()));
+    let mut status = serde_json::Value::Null;
+    let is_deadlock_seen = || fixture.status()["deadlocks"][0].is_object();
+    support::deadlock::with_deadlock(&fixture.file, is_deadlock_seen, || {
+        status = fixture.until(|status| {
+            let is_waited_for =
+                |lock: &serde_json::Value| lock["name"] == "jobs" && lock["queue"][0].is_object();
+            status["locks"].as_array().unwrap().iter().any(is_waited_for)
+        });
+    });
     for (holder, _output) in &mut held {
         kill_both(holder);
     }

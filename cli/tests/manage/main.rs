@@ -40,36 +40,6 @@ fn json(output: &Output) -> serde_json::Value {
 
 /// Does `act` while two threads of this process wait for one another, at the mutexes "a" and "b" of the fixture's file. Neither is told.
 fn with_deadlock(fixture: &Fixture, act: impl FnOnce()) {
-    let file = turnlock::LockFile::options().deadlock_errors(false).open(&fixture.file).unwrap();
-    let [a, b] = ["a", "b"].map(|name| file.mutex(name).unwrap());
-    let both = std::sync::Barrier::new(2);
-    let (sender, receiver) = std::sync::mpsc::channel();
-    std::thread::scope(|threads| {
-        for (first, second) in [(&a, &b), (&b, &a)] {
-            let sender = sender.clone();
-            let (file, both) = (&file, &both);
-            threads.spawn(move || {
-                let own = file.current_participant().unwrap();
-                let _first = first.lock().unwrap();
-                both.wait();
-                sender.send(own).unwrap();
-                let waited = second.lock();
-                // Or the other one was cancelled first.
-                assert!(matches!(waited, Ok(_) | Err(turnlock::Error::Cancelled)), "{waited:?}");
-            });
-        }
-        let _end = CancelsAtEnd([(); 2].map(|()| receiver.recv().unwrap()));
-        let deadlocks = || json_of(fixture, "status")["deadlocks"].as_array().unwrap().len();
-        until("they wait for one another", || deadlocks() == 1);
-        act();
-    });
-}
-
-/// Cancels the waits of these, also where a test has failed.
-struct CancelsAtEnd([turnlock::Participant; 2]);
-
-impl Drop for CancelsAtEnd {
-    fn drop(&mut self) {
-        self.0.iter().for_each(turnlock::Participant::cancel);
-    }
+    let is_seen = || json_of(fixture, "status")["deadlocks"].as_array().unwrap().len() == 1;
+    support::deadlock::with_deadlock(&fixture.file, is_seen, act);
 }

@@ -13,6 +13,8 @@ pub mod command;
 #[cfg(any(loom, shuttle))]
 pub mod coordination_words;
 #[cfg(not(any(loom, shuttle)))]
+pub mod deadlock;
+#[cfg(not(any(loom, shuttle)))]
 pub mod descriptor;
 #[cfg(not(any(loom, shuttle)))]
 pub mod either;
