@@ -19,6 +19,7 @@
 #include <turnlock/condition.hpp>
 #include <turnlock/event.hpp>
 #include <turnlock/file.hpp>
+#include <turnlock/group_lock.hpp>
 #include <turnlock/hold.hpp>
 #include <turnlock/mutex.hpp>
 #include <turnlock/once.hpp>

@@ -1,4 +1,4 @@
-// Ranges and keys.
+// Ranges, keys and groups.
 
 #include "testing.hpp"
 
@@ -151,4 +151,66 @@ TEST(bad_input_to_ranges_and_keys)
     EXPECT_FAILURE(turnlock::range_lock().range(0, 1).lock(), errc::invalid_argument);
     EXPECT_FAILURE(turnlock::keyed_lock().key("key").lock_shared(), errc::invalid_argument);
     EXPECT_FAILURE(turnlock::keyed_lock().holders(), errc::invalid_argument);
+}
+
+TEST(members_of_one_group_are_inside_together)
+{
+    turnlock::file file("lock");
+    turnlock::group_lock lock(file, "lock");
+    auto mine = lock.group(7), same = lock.group(7), other = lock.group(8);
+    std::unique_lock held(mine);
+    EXPECT(mine.number() == 7 && lock.holders()[0].first == 7);
+    elsewhere([&] {
+        EXPECT(!other.try_lock() && !other.try_lock_for(1ms));
+        std::scoped_lock beside(same);
+        EXPECT(lock.holders().size() == 2 && !same.is_contended());
+    });
+    // A thread is inside once, whichever the group.
+    EXPECT_FAILURE(other.lock(), errc::deadlock);
+    EXPECT_FAILURE(lock.close(), errc::still_held);
+    turnlock::hold by_one(file), by_another(file);
+    auto by_hold = lock.group(by_one, 7), kept_out = lock.group(by_another, 8);
+    std::unique_lock also(by_hold);
+    EXPECT(!kept_out.try_lock());
+    held.unlock();
+    elsewhere([&] { also.unlock(); });
+    EXPECT(kept_out.try_lock());
+    kept_out.unlock();
+    EXPECT(lock.reopen().holders().empty());
+}
+
+TEST(a_death_in_a_group_is_told_to_each_until_it_is_marked)
+{
+    turnlock::file file("lock");
+    turnlock::group_lock lock(file, "lock", that_inform());
+    elsewhere([&] {
+        auto first = lock.group(1);
+        first.lock();
+        first.abandon();
+    });
+    for (const std::uint64_t number : {2U, 1U}) {
+        auto told = lock.group(number);
+        std::scoped_lock inside(told);
+        EXPECT(told.owner_died());
+        if (number == 1)
+            told.mark_consistent();
+    }
+    auto after = lock.group(2);
+    std::scoped_lock inside(after);
+    EXPECT(!after.owner_died() && lock.last_dead_owner().has_value());
+    EXPECT_FAILURE(after.mark_consistent(), errc::not_inconsistent);
+}
+
+TEST(a_group_lock_is_of_its_own_kind)
+{
+    turnlock::file file("lock");
+    turnlock::mutex mutex(file, "mutex");
+    EXPECT_FAILURE(turnlock::group_lock(file, "mutex"), errc::kind);
+    turnlock::parts_options options;
+    options.must_exist = true;
+    EXPECT_FAILURE(turnlock::group_lock(file, "none", options), errc::not_found);
+    turnlock::hold closed;
+    turnlock::group_lock lock(file, "lock");
+    auto by_none = lock.group(closed, 1);
+    EXPECT_FAILURE(by_none.lock(), errc::invalid_argument);
 }

@@ -1,0 +1,134 @@
+// turnlock::group_lock: any number of participants of one group, and none of another.
+
+#ifndef TURNLOCK_GROUP_LOCK_HPP
+#define TURNLOCK_GROUP_LOCK_HPP
+
+#include <turnlock/parts.hpp>
+
+namespace turnlock {
+
+namespace detail {
+
+struct grouplock_calls {
+    using handle = turnlock_grouplock;
+    using options = turnlock_grouplock_options;
+    static constexpr std::uint32_t must_exist = TURNLOCK_GROUPLOCK_MUST_EXIST;
+    static constexpr death_flags on_death = {
+        TURNLOCK_GROUPLOCK_RELEASE_BY_DEFAULT, TURNLOCK_GROUPLOCK_INFORM_ON_DEATH, TURNLOCK_GROUPLOCK_RELEASE_ON_DEATH};
+    static constexpr auto open = turnlock_grouplock_open;
+    static constexpr auto close = turnlock_grouplock_close;
+};
+
+// A group of a lock, to be entered: TimedLockable. It belongs to the thread that enters, or to the hold that it was made with, and
+// must not outlive the lock.
+class group : public lockable<group> {
+public:
+    group(const turnlock_grouplock *lock, std::uint64_t number) noexcept
+        : lock_(lock), by_hold_(false), hold_(nullptr), number_(number)
+    {
+    }
+
+    // A hold that is not open is errc::invalid_argument when the group is entered.
+    group(const turnlock_grouplock *lock, const turnlock_hold *by, std::uint64_t number) noexcept
+        : lock_(lock), by_hold_(true), hold_(by), number_(number)
+    {
+    }
+
+    [[nodiscard]] std::uint64_t number() const noexcept { return number_; }
+
+private:
+    friend lockable<group>;
+
+    std::int32_t acquire(std::uint32_t wait, std::uint64_t time, turnlock_acquired *out) const noexcept
+    {
+        auto wanted = request(lock_, wait, time);
+        wanted.group = number_;
+        return turnlock_hold_acquire(hold_, &wanted, out);
+    }
+
+    std::int32_t native_lock(turnlock_acquired *out) const noexcept
+    {
+        return by_hold_ ? acquire(TURNLOCK_WAIT_FOREVER, 0, out) : turnlock_grouplock_lock(lock_, number_, out);
+    }
+    std::int32_t native_try_lock(turnlock_acquired *out) const noexcept
+    {
+        return by_hold_ ? acquire(TURNLOCK_WAIT_NEVER, 0, out) : turnlock_grouplock_try_lock(lock_, number_, out);
+    }
+    std::int32_t native_lock_for(std::uint64_t time, turnlock_acquired *out) const noexcept
+    {
+        return by_hold_ ? acquire(TURNLOCK_WAIT_AT_MOST, time, out) : turnlock_grouplock_lock_for(lock_, number_, time, out);
+    }
+    std::int32_t native_unlock() const noexcept
+    {
+        return by_hold_ ? turnlock_hold_release(hold_) : turnlock_grouplock_unlock(lock_);
+    }
+    std::int32_t native_abandon() const noexcept
+    {
+        return by_hold_ ? turnlock_hold_abandon(hold_) : turnlock_grouplock_abandon(lock_);
+    }
+    std::int32_t native_mark_consistent() const noexcept
+    {
+        return by_hold_ ? turnlock_hold_mark_consistent(hold_) : turnlock_grouplock_mark_consistent(lock_);
+    }
+    std::int32_t native_is_contended() const noexcept
+    {
+        return by_hold_ ? turnlock_hold_is_contended(hold_) : turnlock_lock_is_contended(any(lock_));
+    }
+
+    const turnlock_grouplock *lock_;
+    bool by_hold_;
+    const turnlock_hold *hold_;
+    std::uint64_t number_;
+};
+
+} // namespace detail
+
+// A lock of groups: any number of one group are inside at once, and none of another, first come first served. A death inside is told
+// (`owner_died()`) to each that enters afterwards, whichever its group, until one of these marks it consistent.
+//
+//     auto second = formats.group(2);
+//     std::scoped_lock inside(second);
+class group_lock : public detail::parts<detail::grouplock_calls> {
+public:
+    using group_type = detail::group;
+
+    // Not open: to be assigned to.
+    group_lock() noexcept = default;
+
+    // Opens the lock of this name (1 to 63 bytes of UTF-8), or creates it.
+    group_lock(const file &in, detail::text name, const parts_options &options = {})
+    {
+        detail::check_whole(name, errc::bad_name);
+        std::error_code code;
+        parts::open(in, name, options, code);
+        detail::check(code);
+    }
+
+    static group_lock
+    open(const file &in, detail::text name, const parts_options &options, std::error_code &code) noexcept
+    {
+        group_lock opened;
+        opened.parts::open(in, name, options, code);
+        return opened;
+    }
+
+    // A group, any number, to be entered by a thread, or by a hold. A thread is inside once, whichever the group: to enter again is
+    // errc::deadlock.
+    group_type group(std::uint64_t number) const noexcept { return {native_handle(), number}; }
+    group_type group(const hold &by, std::uint64_t number) const noexcept
+    {
+        return {native_handle(), by.native_handle(), number};
+    }
+
+    // After errc::replaced: the lock of the same name in the file that is at the path now. Close this one.
+    group_lock reopen() const
+    {
+        group_lock reopened;
+        reopen_as(reopened);
+        return reopened;
+    }
+};
+
+} // namespace turnlock
+
+#endif
