@@ -77,6 +77,10 @@ var opens = map[string]func(file *turnlock.File, name string, options turnlock.L
 		_, err := file.KeyedLock(name, &options)
 		return err
 	},
+	"groups": func(file *turnlock.File, name string, options turnlock.LockOptions) error {
+		_, err := file.GroupLock(name, &options)
+		return err
+	},
 }
 
 func TestADeathPolicyThatIsAskedForIsTheLocksOrAnError(t *testing.T) {

@@ -26,7 +26,7 @@ func (held *acquisition) Acquired() Acquired {
 	return held.acquired
 }
 
-// Release unlocks. Without MarkConsistent, what a dead owner left is told to the next holder of a part; a
+// Release unlocks. Without MarkConsistent, what a dead owner left is told to the next holder of a part, or the next member; a
 // reader/writer lock that is held exclusively then is closed for everyone until Reset.
 func (held *acquisition) Release() error {
 	return held.release(func(hold *C.turnlock_hold) C.int32_t { return C.turnlock_hold_release(hold) })

@@ -133,9 +133,10 @@ func (l *base) with(function func() C.int32_t) (Status, error) {
 type wanted struct {
 	mode    Mode
 	permits uint32
-	// bounds are of a range lock, key is of a keyed lock; else nil.
+	// bounds are of a range lock, key is of a keyed lock; else nil. group is of a group lock; else 0.
 	bounds *[2]uint64
 	key    []byte
+	group  uint64
 }
 
 func (l *base) acquire(hold *C.turnlock_hold, wanted wanted, wait C.uint32_t, acquired *C.turnlock_acquired) C.int32_t {
@@ -145,6 +146,7 @@ func (l *base) acquire(hold *C.turnlock_hold, wanted wanted, wait C.uint32_t, ac
 		mode:    C.uint32_t(wanted.mode),
 		permits: C.uint32_t(wanted.permits),
 		wait:    wait,
+		group:   C.uint64_t(wanted.group),
 	}
 	var bounds C.turnlock_range
 	if wanted.bounds != nil {

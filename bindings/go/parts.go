@@ -12,7 +12,7 @@ import (
 // RangeEnd is the end of a range that reaches to the end, the last number included.
 const RangeEnd uint64 = math.MaxUint64
 
-// parts is what range locks and keyed locks have in common: several holds of different parts at once, by one object too.
+// parts is what range locks, keyed locks and group locks have in common: several holds at once, by one object too.
 type parts struct{ base }
 
 func (l *parts) open(file *File, handle unsafe.Pointer, label string, closeHandle func() C.int32_t) error {
@@ -34,15 +34,15 @@ func (l *parts) take(ctx context.Context, wanted wanted, waits bool) (*Part, err
 	return &Part{acquisition{of: &l.base, hold: hold, acquired: acquired}}, nil
 }
 
-// Reset marks all parts consistent that dead participants left, while no part is held: the data were looked after, or
+// Reset marks consistent whatever dead participants left, while nothing of the lock is held: the data were looked after, or
 // given up.
 func (l *parts) Reset(ctx context.Context) error { return l.reset(ctx) }
 
-// PreviousOwner is the participant that died holding a part exclusively last; nil if no holder ever did.
+// PreviousOwner is the participant that died last, holding a part exclusively or inside a group; nil if none ever did.
 func (l *parts) PreviousOwner() (*DeadOwner, error) { return l.previousOwner() }
 
-// Holders are the participants that have a part now, and as what.
+// Holders are the participants that have a part or are inside now, and as what.
 func (l *parts) Holders() ([]ParticipantInfo, error) { return l.holders() }
 
-// Waiters are the participants that wait for a part now.
+// Waiters are the participants that wait now.
 func (l *parts) Waiters() ([]ParticipantInfo, error) { return l.waiters() }

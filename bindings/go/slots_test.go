@@ -24,6 +24,8 @@ func TestWhatIsReleasedGivesItsSlotsBack(t *testing.T) {
 		must(err)
 		keys, err := file.KeyedLock("keys", &options)
 		must(err)
+		groups, err := file.GroupLock("groups", &options)
+		must(err)
 		for turn := 0; turn < 20; turn++ {
 			for i := 0; i < 3; i++ {
 				mutex.RLock()
@@ -47,6 +49,11 @@ func TestWhatIsReleasedGivesItsSlotsBack(t *testing.T) {
 			_, err = keys.TryAcquire("key", turnlock.Exclusive)
 			expect(t, err, turnlock.ErrWouldBlock)
 			must(key.Release())
+			member, err := groups.Acquire(anywhere, 7)
+			must(err)
+			_, err = groups.TryAcquire(8)
+			expect(t, err, turnlock.ErrWouldBlock)
+			must(member.Release())
 			must(part.Release())
 		}
 		// Other slots are needed now than those that were given back.

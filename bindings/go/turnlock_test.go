@@ -79,6 +79,11 @@ func takeToDie(file *turnlock.File, kind string) {
 		must(err)
 		_, err = keys.Acquire(anywhere, "mine", turnlock.Exclusive)
 		must(err)
+	case "groups":
+		groups, err := file.GroupLock(kind, nil)
+		must(err)
+		_, err = groups.Acquire(anywhere, 1)
+		must(err)
 	case "recursive":
 		mutex, err := file.RecursiveMutex(kind, nil)
 		must(err)
