@@ -66,13 +66,13 @@ export interface Lock {
 /** One whose next holder is told when a holder died. */
 export interface TellingLock extends Lock {
   /**
-   * Opens a lock that is not recoverable again, after the data were repaired or given up. Of a lock of parts: marks all of them
-   * consistent that dead participants left, while no part is held.
+   * Opens a lock that is not recoverable again, after the data were repaired or given up. Of a lock of parts, or of groups: marks
+   * consistent whatever dead participants left, while nothing of it is held.
    */
   reset(options?: WaitOptions): Promise<void>;
   /** What a holder's death means here, as its creator said. */
   readonly deathPolicy: DeathPolicy;
-  /** The participant that died last while it held it exclusively. */
+  /** The participant that died last while it held it exclusively, or as a member. */
   previousOwner(): DeadOwner | null;
 }
 
@@ -106,12 +106,12 @@ export interface TellingHolding extends Holding {
   readonly deadOwner: { readonly pid: number; readonly fencingToken: bigint } | null;
   /**
    * After a death without `markConsistent` this closes a lock for everyone whose death policy is 'inform', and warns; of a lock of
-   * parts, the next one is told again.
+   * parts, or of groups, the next one is told again.
    */
   unlock(): void;
-  /** Unlocks as a dying owner does, since the data were left half-done: the next holder is told, if it was held exclusively. */
+  /** Unlocks as a dying owner does, since the data were left half-done: the next holder is told, if it was held exclusively or as a member. */
   abandon(): void;
-  /** Says, holding it exclusively after `ownerDied`, that the data are consistent again. */
+  /** Says, holding it exclusively or as a member after `ownerDied`, that the data are consistent again. */
   markConsistent(): void;
 }
 

@@ -90,6 +90,20 @@ function uint32(what, given) {
   return given;
 }
 
+const GREATEST = 2n ** 64n - 1n;
+
+// A number of 64 bits, as a bigint.
+function uint64(what, given) {
+  if (typeof given !== 'number' && typeof given !== 'bigint') throw wrongType(what, 'a number or a bigint', given);
+  const isOne = typeof given === 'bigint' ? given >= 0n && given <= GREATEST : Number.isSafeInteger(given) && given >= 0;
+  if (!isOne) {
+    const error = new RangeError(`${what} must be a whole number from 0 to 2^64 - 1 (a bigint beyond 2^53), and is ${given}`);
+    error.code = 'ERR_OUT_OF_RANGE';
+    throw error;
+  }
+  return BigInt(given);
+}
+
 // Milliseconds: a negative number is 0, and Infinity is without a limit.
 function milliseconds(what, given) {
   if (typeof given !== 'number') throw wrongType(what, 'a number of milliseconds', given);
@@ -141,6 +155,7 @@ module.exports = {
   optional,
   text,
   uint32,
+  uint64,
   waitOptions,
   wrongType,
 };

@@ -7,6 +7,7 @@ const { Barrier } = require('./barrier');
 const { Condition } = require('./condition');
 const { Event } = require('./event');
 const { Mutex, TurnRing } = require('./exclusive');
+const { GroupLock } = require('./group');
 const { Once } = require('./once');
 const { OpenFile } = require('./openfile');
 const { KeyedLock, RangeLock } = require('./parts');
@@ -61,6 +62,10 @@ class LockFile {
 
   keyedLock(lockName, given) {
     return new KeyedLock(this.#open(), lockName, given);
+  }
+
+  groupLock(lockName, given) {
+    return new GroupLock(this.#open(), lockName, given);
   }
 
   condition(conditionName, given) {

@@ -3,7 +3,7 @@
  * take turns with this one.
  *
  * Each acquisition takes a slot of the file, while it waits or is held; a mutex or a ring that was taken once keeps its slot while
- * it is open. Calls of the same object stand in line as one, but for range locks and keyed locks; to stand in the queue
+ * it is open. Calls of the same object stand in line as one, but for range locks, keyed locks and group locks; to stand in the queue
  * separately, open the lock again.
  */
 
@@ -91,6 +91,8 @@ export class LockFile {
   rangeLock(name: string, options?: LockOptions): RangeLock;
   /** Opens the keyed lock of this name, or creates it. */
   keyedLock(name: string, options?: LockOptions): KeyedLock;
+  /** Opens the group lock of this name, or creates it. */
+  groupLock(name: string, options?: LockOptions): GroupLock;
   /** Opens the condition of this name, or creates it. It has another name than its lock. */
   condition(name: string, options?: { mustExist?: boolean }): Condition;
   /** Opens the event of this name, or creates it: then it is not set. */
@@ -272,6 +274,37 @@ export class PartHeld {
   readonly mode: PartMode;
 }
 export interface PartHeld extends TellingHolding {}
+
+/**
+ * A lock that any number of members of one group have together, and never two of different groups; first come first served. A
+ * group is any number from 0 to 2^64 - 1 (a bigint beyond 2^53), and need not be created. Each wait takes a slot.
+ *
+ * A death is told to each member that enters afterwards, of whichever group, until one that was told has called `markConsistent`;
+ * `unlock` without it closes nothing.
+ */
+export class GroupLock {
+  private constructor();
+  /** Enters as a member of the group. Waits off the main thread. */
+  lock(group: number | bigint, options?: WaitOptions): Promise<MemberHeld>;
+  /** Waits and blocks this thread. ERR_TURNLOCK_DEADLOCK where this object is inside and the group cannot enter at once. */
+  lockSync(group: number | bigint, options?: SyncWaitOptions): MemberHeld;
+  /** The place inside if that needs no waiting; else null. */
+  tryLock(group: number | bigint): MemberHeld | null;
+  /** Calls `section` inside, and unlocks; abandons the place if `section` throws. */
+  withLock<Result>(
+    group: number | bigint,
+    section: (held: MemberHeld) => Result | PromiseLike<Result>,
+    options?: WaitOptions,
+  ): Promise<Result>;
+}
+export interface GroupLock extends TellingLock {}
+
+/** A place inside a group lock. `markConsistent` is ERR_TURNLOCK_NOT_INCONSISTENT where another member has marked it before. */
+export class MemberHeld {
+  private constructor();
+  readonly group: bigint;
+}
+export interface MemberHeld extends TellingHolding {}
 
 /** A failure of turnlock; its message says which path, what was expected, what to do. */
 export class TurnlockError extends Error {

@@ -1,7 +1,7 @@
 'use strict';
 // What locks of every kind have in common. Each acquisition has a hold of its own (a slot in the file), so that it may be waited
 // for on another thread. Callers that wait by the same object stand in line here, and only the first of them waits in
-// the library, so that a crowd takes one slot more than those inside; of locks of parts each waits there, since a
+// the library, so that a crowd takes one slot more than those inside; of locks of parts, and of groups, each waits there, since a
 // waiter for one part does not hinder a caller that wants another.
 
 const { check, native, openHold, openLock } = require('./native');

@@ -25,7 +25,7 @@ const FLAGS = {
 };
 // Of every kind that has them, they have the same numbers.
 const LOCK_FLAGS = { MUST_EXIST: 1, STRICT: 2, RELEASE_ON_DEATH: 4, INFORM_ON_DEATH: 16, RELEASE_BY_DEFAULT: 32 };
-const KINDS = ['mutex', 'ring', 'rwlock', 'semaphore', 'rangelock', 'keyedlock'];
+const KINDS = ['mutex', 'ring', 'rwlock', 'semaphore', 'rangelock', 'keyedlock', 'grouplock'];
 
 const library = load();
 
@@ -106,6 +106,7 @@ const lockOptions = {
   semaphore: semaphoreOptions,
   rangelock: partsOptions,
   keyedlock: partsOptions,
+  grouplock: partsOptions,
 };
 const request = koffi.struct({
   size: 'size_t',
@@ -119,6 +120,7 @@ const request = koffi.struct({
   range_count: 'size_t',
   keys: koffi.pointer(koffi.struct({ data: buffer, size: 'size_t' })),
   key_count: 'size_t',
+  group: 'uint64_t',
 });
 const text = koffi.array('char', 64, 'String');
 const previousOwner = koffi.struct({

@@ -1,7 +1,7 @@
 'use strict';
 // Locks of which each holder has a part: a range of numbers, or a key.
 
-const { object, optional, text, wrongType } = require('./errors');
+const { object, optional, text, uint64, wrongType } = require('./errors');
 const { TellingHold } = require('./held');
 const { TellingLock } = require('./lock');
 const { modeNumber, settings } = require('./settings');
@@ -86,15 +86,7 @@ function ofKey(key, mode) {
 
 // A number of a range, as a bigint; Infinity is the end.
 function rangeNumber(what, given) {
-  if (typeof given !== 'number' && typeof given !== 'bigint') throw wrongType(what, 'a number or a bigint', given);
-  if (given === Infinity) return RANGE_END;
-  const isOne = typeof given === 'bigint' ? given >= 0n && given <= RANGE_END : Number.isSafeInteger(given) && given >= 0;
-  if (!isOne) {
-    const error = new RangeError(`${what} must be a whole number from 0 to 2^64 - 1 (a bigint beyond 2^53), and is ${given}`);
-    error.code = 'ERR_OUT_OF_RANGE';
-    throw error;
-  }
-  return BigInt(given);
+  return given === Infinity ? RANGE_END : uint64(what, given);
 }
 
 module.exports = { KeyedLock, PartHeld, RangeLock };

@@ -15,6 +15,7 @@ const TAKE = {
   rwLock: (lock, section) => lock.withLock('exclusive', section),
   rangeLock: (lock, section) => lock.withLock(0, 10, 'exclusive', section),
   keyedLock: (lock, section) => lock.withLock('mine', 'exclusive', section),
+  groupLock: (lock, section) => lock.withLock(2, section),
 };
 
 for (const [kind, take] of Object.entries(TAKE)) {

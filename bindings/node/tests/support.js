@@ -36,6 +36,7 @@ function dieInside(file, kind) {
     else if (kind === 'rwLock') lock.lockSync('exclusive');
     else if (kind === 'rangeLock') lock.lockSync(5, 8, 'exclusive');
     else if (kind === 'keyedLock') lock.lockSync('mine', 'exclusive');
+    else if (kind === 'groupLock') lock.lockSync(1);
     else if (kind === 'recursiveMutex') {
       const owner = new Owner();
       lock.lockSync(owner);

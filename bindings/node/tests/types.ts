@@ -1,5 +1,5 @@
 // What index.d.ts promises, as a strict program uses it; compiled only.
-import { Barrier, Condition, DeadOwner, Event, Held, LockFile, LockOptions, Mutex, Once, Owner, RecursiveHeld, RecursiveMutex, TurnRing, TurnlockError, libraryVersion } from 'turnlock';
+import { Barrier, Condition, DeadOwner, Event, Held, LockFile, LockOptions, MemberHeld, Mutex, Once, Owner, RecursiveHeld, RecursiveMutex, TurnRing, TurnlockError, libraryVersion } from 'turnlock';
 
 async function program(signal: AbortSignal): Promise<string> {
   const file = new LockFile('app.lock', { participants: 500, label: 'types' });
@@ -26,6 +26,10 @@ async function program(signal: AbortSignal): Promise<string> {
   if (part.isHeld) part.abandon();
   const informs: LockOptions = { onDeath: 'inform' };
   file.keyedLock('users', informs).tryLock(new Uint8Array(3), 'shared')?.unlock();
+  const inside: MemberHeld = await file.groupLock('store', informs).lock(2n ** 64n - 1n, { signal });
+  if (inside.ownerDied) inside.markConsistent();
+  const group: bigint = await file.groupLock('store').withLock(7, (held) => held.group);
+  file.groupLock('store').tryLock(7)?.unlock();
   const tree: RecursiveMutex = file.recursiveMutex('tree', { strict: true });
   const owner = new Owner();
   const again: number = await tree.withLock(owner, (held) => (held.unlock(), tree.depth(owner)), { signal, timeout: 5 });
@@ -58,6 +62,10 @@ async function program(signal: AbortSignal): Promise<string> {
   tree.lockSync();
   // @ts-expect-error: a part is not held so
   file.keyedLock('users').tryLock('ada', 'upgradable');
+  // @ts-expect-error: a member of a group has no mode
+  file.groupLock('store').lockSync(7, 'shared');
+  // @ts-expect-error: a group is a number
+  file.groupLock('store').tryLock('7');
   // @ts-expect-error: there is no such mode
   file.rwLock('data').tryLock('alone');
   // @ts-expect-error: a name is a string
@@ -70,7 +78,7 @@ async function program(signal: AbortSignal): Promise<string> {
   file.mutex('accounts', { recursive: true });
   // @ts-expect-error: only a LockFile opens a lock
   new Mutex();
-  return `${libraryVersion} ${count} ${again} ${token} ${dead} ${states.join()} ${file.path}`;
+  return `${libraryVersion} ${count} ${again} ${group} ${token} ${dead} ${states.join()} ${file.path}`;
 }
 
 export { program };
