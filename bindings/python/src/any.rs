@@ -10,11 +10,11 @@ use std::{
     time::Duration,
 };
 use turnlock::{
-    Acquired, Condition, DeathPolicy, Error, ExclusiveGuard, KeyParticipantGuard, KeyedLock, LockFile, Mutex,
-    NotUpgraded, Participant, ParticipantGuard, ParticipantPermits, PreviousOwner, RangeLock,
-    RangeParticipantGuard, Result, RingAlgorithm, RwLock, RwLockReadParticipantGuard,
-    RwLockUpgradableParticipantGuard, RwLockWriteParticipantGuard, Semaphore, TurnParticipantGuard, TurnRing,
-    inspect::LockStatus,
+    Acquired, Condition, DeathPolicy, Error, ExclusiveGuard, GroupLock, GroupParticipantGuard,
+    KeyParticipantGuard, KeyedLock, LockFile, Mutex, NotUpgraded, Participant, ParticipantGuard,
+    ParticipantPermits, PreviousOwner, RangeLock, RangeParticipantGuard, Result, RingAlgorithm, RwLock,
+    RwLockReadParticipantGuard, RwLockUpgradableParticipantGuard, RwLockWriteParticipantGuard, Semaphore,
+    TurnParticipantGuard, TurnRing, inspect::LockStatus,
 };
 
 /// How long an acquisition may wait.
@@ -45,6 +45,7 @@ pub enum Kind {
     },
     Range,
     Keyed,
+    Group,
     Condition,
     Event,
     /// With `None` whichever it has.
@@ -73,6 +74,8 @@ pub enum Want {
     Range { write: bool, first: u64, end: Option<u64> },
     /// A key.
     Key { write: bool, key: Vec<u8> },
+    /// A place as a member of a group.
+    Group(u64),
 }
 
 /// What a lock object was made with.
@@ -101,6 +104,7 @@ pub enum AnyLock {
     Semaphore(Semaphore),
     Range(RangeLock),
     Keyed(KeyedLock),
+    Group(GroupLock),
     Coordinated(Coordinated),
 }
 
@@ -114,6 +118,7 @@ pub enum AnyGuard<'a> {
     Permits(ParticipantPermits<'a>),
     Range(RangeParticipantGuard<'a>),
     Key(KeyParticipantGuard<'a>),
+    Group(GroupParticipantGuard<'a>),
 }
 
 impl Plan {
@@ -190,6 +195,11 @@ impl Plan {
                 let mut options = file.keyed_lock_options();
                 as_asked!(options);
                 AnyLock::Keyed(options.open(&self.name)?)
+            }
+            Kind::Group => {
+                let mut options = file.group_lock_options();
+                as_asked!(options);
+                AnyLock::Group(options.open(&self.name)?)
             }
             Kind::Condition => {
                 let mut options = file.condition_options();
@@ -308,6 +318,10 @@ impl AnyLock {
                 let wait = |time| lock.read_for_as(p, key, time);
                 taken!(AnyGuard::Key, limit, lock.try_read_as(p, key), wait, lock.read_as(p, key))
             }
+            (Self::Group(lock), Want::Group(group)) => {
+                let (group, wait) = (*group, |time| lock.lock_for_as(p, *group, time));
+                taken!(AnyGuard::Group, limit, lock.try_lock_as(p, group), wait, lock.lock_as(p, group))
+            }
             _ => return Err(Error::Internal("what is wanted is of another kind of lock".into())),
         })
     }
@@ -326,6 +340,7 @@ impl AnyLock {
             Self::Semaphore(lock) => lock.status(),
             Self::Range(lock) => lock.status(),
             Self::Keyed(lock) => lock.status(),
+            Self::Group(lock) => lock.status(),
             Self::Coordinated(_) => Err(Error::Internal("no lock".into())),
         }
     }
@@ -349,6 +364,7 @@ impl AnyLock {
             Self::Semaphore(_) => Ok(()),
             Self::Range(lock) => reset!(lock, lock.reset_for(Duration::ZERO)),
             Self::Keyed(lock) => reset!(lock, lock.reset_for(Duration::ZERO)),
+            Self::Group(lock) => reset!(lock, lock.try_reset()),
             Self::Coordinated(_) => Err(Error::Internal("no lock".into())),
         }
     }
@@ -362,6 +378,7 @@ impl AnyLock {
             Self::Semaphore(_) | Self::Coordinated(_) => DeathPolicy::Release,
             Self::Range(lock) => lock.death_policy(),
             Self::Keyed(lock) => lock.death_policy(),
+            Self::Group(lock) => lock.death_policy(),
         }
     }
 }
@@ -378,6 +395,7 @@ macro_rules! each {
             Self::Permits($one) => $act,
             Self::Range($one) => $act,
             Self::Key($one) => $act,
+            Self::Group($one) => $act,
         }
     };
 }
@@ -418,6 +436,7 @@ impl AnyGuard<'_> {
             Self::Permits(guard) => guard.abandon(),
             Self::Range(guard) => guard.abandon(),
             Self::Key(guard) => guard.abandon(),
+            Self::Group(guard) => guard.abandon(),
             // A reader has changed nothing.
             Self::Read(guard) => guard.unlock(),
             Self::Upgradable(guard) => guard.unlock(),

@@ -1,5 +1,5 @@
-//! `turnlock.RWLock`, `Semaphore`, `RangeLock` and `KeyedLock`: several hold them at a time, so what is held is an object of
-//! its own, a `Hold`.
+//! `turnlock.RWLock`, `Semaphore`, `RangeLock`, `KeyedLock` and `GroupLock`: several hold them at a time, so what is held is
+//! an object of its own, a `Hold`.
 
 use crate::any::{AnyGuard, Limit, OpenLock, Plan, Want};
 use crate::arguments::{Blocking, limit};
@@ -39,6 +39,7 @@ fn want(of: &Bound<PyTuple>) -> PyResult<Want> {
             first: of.get_item(2)?.extract()?,
             end: of.get_item(3)?.extract()?,
         },
+        "group" => Want::Group(of.get_item(1)?.extract()?),
         _ => Want::Key { write: of.get_item(1)?.extract()?, key: of.get_item(2)?.extract()? },
     })
 }

@@ -170,7 +170,7 @@ fn is_slots_fault(error: &Error) -> bool {
 
 impl Want {
     /// Whether `error` says that the participant has something of the lock already, beside which another participant may
-    /// have this: a second reader, more permits, another range.
+    /// have this: a second reader, more permits, another range, another member of the group.
     fn is_beside(&self, error: &Error) -> bool {
         !matches!(self, Want::Whole) && matches!(error, Error::Deadlock)
     }

@@ -12,7 +12,7 @@
 //! | `refusal` | who had a lock that was refused |
 //! | `exclusive` | `Lock` and `TurnRing` |
 //! | `recursive` | `RLock` |
-//! | `claimed` | `RWLock`, `Semaphore`, `RangeLock`, `KeyedLock` |
+//! | `claimed` | `RWLock`, `Semaphore`, `RangeLock`, `KeyedLock`, `GroupLock` |
 //! | `coordination` | `Condition`, `Event`, `Barrier`, `Once` |
 //! | `arena`, `semlock` | what `turnlock.multiprocessing` is made of |
 //! | `wait` | waits that another thread may cancel, for asyncio |

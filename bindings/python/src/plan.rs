@@ -64,6 +64,7 @@ pub fn of(path: PathBuf, name: String, options: Option<&Bound<PyDict>>) -> PyRes
         }
         Some("range") => Kind::Range,
         Some("keyed") => Kind::Keyed,
+        Some("group") => Kind::Group,
         Some("condition") => Kind::Condition,
         Some("event") => Kind::Event,
         Some("barrier") => Kind::Barrier { parties: parties(&options)? },
@@ -154,7 +155,7 @@ pub fn arguments<'py>(py: Python<'py>, plan: &Plan) -> PyResult<(Bound<'py, PyTu
                 options.set_item("patience", patience.as_secs_f64())?;
             }
         }
-        Kind::Range | Kind::Keyed | Kind::Condition | Kind::Event => {}
+        Kind::Range | Kind::Keyed | Kind::Group | Kind::Condition | Kind::Event => {}
         Kind::Barrier { parties } => {
             if let Some(parties) = parties {
                 options.set_item("parties", parties)?;

@@ -1,6 +1,7 @@
-"""Locks that several may have at a time: reader/writer locks, semaphores, ranges, keys."""
+"""Locks that several may have at a time: reader/writer locks, semaphores, ranges, keys, groups."""
 
 import asyncio
+import contextlib
 import itertools
 import multiprocessing
 import os
@@ -197,7 +198,82 @@ def test_keys(path):
             users.read(wrong)
 
 
-MAKERS = [turnlock.RWLock, turnlock.Semaphore, turnlock.RangeLock, turnlock.KeyedLock]
+def test_groups(path):
+    store = turnlock.GroupLock(path)
+    with store.enter(1) as one, store.enter(1) as two, store.enter(1, timeout=PATIENCE):
+        assert len(store.holders()) == 3 and one.fencing_token and two.mode is None
+        assert in_a_thread(lambda: is_free(lambda **options: store.enter(1, **options)))
+        for group in (0, 2, 2**64 - 1):
+            with pytest.raises(turnlock.Timeout):
+                store.enter(group, blocking=False)
+            with pytest.raises(turnlock.Timeout):
+                store.enter(group, timeout=0.01)
+    with store.enter(2**64 - 1):
+        pass
+    for wrong, error in [(None, TypeError), ("1", TypeError), (1.0, TypeError), (-1, ValueError), (2**64, ValueError)]:
+        with pytest.raises(error):
+            store.enter(wrong)
+    assert store.holders() == store.waiters() == []
+
+
+def test_a_later_member_stays_behind_another_group(path):
+    store, entered = turnlock.GroupLock(path), []
+    with store.enter(1) as one:
+        waiter = threading.Thread(target=lambda: entered.append(store.enter(2).release()))
+        waiter.start()
+        until(lambda: store.waiters(), "the waiter is seen")
+        with pytest.raises(turnlock.Timeout):
+            store.enter(1, blocking=False)
+        assert one.is_contended() and not entered
+    waiter.join(PATIENCE)
+    assert entered == [None]
+
+
+def test_a_dead_member_is_told_in_every_group(path):
+    store = turnlock.GroupLock(path, death_policy="inform")
+    with program(f"hold = turnlock.GroupLock({path!r}).enter(1)", "print('in')", "sys.stdin.read()") as child:
+        assert child.stdout.readline() == "in\n"
+        with store.enter(1), pytest.raises(turnlock.Timeout):
+            store.enter(2, timeout=0.01)
+        child.kill()
+        child.wait(PATIENCE)
+    for group in (2, 1):
+        with store.enter(group, timeout=PATIENCE) as hold:
+            assert hold.previous_owner_died and hold.previous_owner.pid == child.pid
+    with store.enter(2) as one, store.enter(2) as other:
+        assert one.previous_owner_died and other.previous_owner_died
+        one.mark_consistent()
+        with pytest.raises(turnlock.NotInconsistentError):
+            other.mark_consistent()
+    with store.enter(1) as hold:
+        assert not hold.previous_owner_died
+        with pytest.raises(turnlock.NotInconsistentError):
+            hold.mark_consistent()
+    store.enter(1).abandon()
+    assert store.reset(timeout=PATIENCE)
+    with store.enter(1) as hold:
+        assert not hold.previous_owner_died and not store.reset(timeout=0.01)
+
+
+def test_groups_of_processes_exclude_each_other(path, tmp_path):
+    """Each writes its own number, and sees no other one while it is inside."""
+    seen = tmp_path / "seen"
+    lines = [
+        f"store, group = turnlock.GroupLock({path!r}), GROUP",
+        "for _ in range(100):",
+        "    with store.enter(group):",
+        f"        open({str(seen)!r}, 'w').write(str(group))",
+        f"        assert open({str(seen)!r}).read() in ('', str(group))",
+        "print('done')",
+    ]
+    with contextlib.ExitStack() as stack:
+        programs = [program(*(line.replace("GROUP", str(number % 2)) for line in lines)) for number in range(4)]
+        for child in [stack.enter_context(each) for each in programs]:
+            out, errors = child.communicate(timeout=PATIENCE)
+            assert (out, errors) == ("done\n", "")
+
+
+MAKERS = [turnlock.RWLock, turnlock.Semaphore, turnlock.RangeLock, turnlock.KeyedLock, turnlock.GroupLock]
 
 
 @pytest.mark.parametrize("make", MAKERS)
@@ -269,18 +345,22 @@ def test_tasks(path):
     async def main():
         lock, users = turnlock.aio.RWLock(path, "rwlock"), turnlock.aio.KeyedLock(path, "users")
         semaphore, records = turnlock.aio.Semaphore(path, "workers", 2), turnlock.aio.RangeLock(path, "records")
-        async with lock.read() as hold, lock.read(), users.write("ada"), records.write(0, 5), records.read(5), semaphore, semaphore:
+        store = turnlock.aio.GroupLock(path, "store")
+        with pytest.raises(ValueError):
+            store.enter(-1)
+        async with lock.read() as hold, lock.read(), users.write("ada"), records.write(0, 5), records.read(5), semaphore, semaphore, store.enter(1), store.enter(1):
             assert hold.mode == "read"
-            waits = [lock.write(), users.read("ada"), records.write(4, 6), semaphore.take()]
+            waits = [lock.write(), users.read("ada"), records.write(4, 6), semaphore.take(), store.enter(2)]
             tasks = [asyncio.ensure_future(wait._take()) for wait in waits]
-            while not all(each.waiters() for each in (lock.lock, users.lock, records.lock, semaphore.lock)):
+            locks = (lock.lock, users.lock, records.lock, semaphore.lock, store.lock)
+            while not all(each.waiters() for each in locks):
                 await asyncio.sleep(0.001)
             for task in tasks:
                 task.cancel()
             for task in tasks:
                 with pytest.raises(asyncio.CancelledError):
                     await task
-            assert not any(each.waiters() for each in (lock.lock, users.lock, records.lock, semaphore.lock))
+            assert not any(each.waiters() for each in locks)
             with pytest.raises(turnlock.Timeout):
                 await lock.write(timeout=0.02)
         waiting = asyncio.ensure_future(lock.write()._take())

@@ -18,11 +18,13 @@ IDIOMS = {
     "RWLock": ("turnlock.RWLock(PATH)", "with lock.write():"),
     "RangeLock": ("turnlock.RangeLock(PATH)", "with lock.write(0, 10):"),
     "KeyedLock": ("turnlock.KeyedLock(PATH)", "with lock.write('a'):"),
+    "GroupLock": ("turnlock.GroupLock(PATH)", "with lock.enter(os.getpid()):"),
     "FileLock": ("turnlock.FileLock(PATH)", "with lock:"),
     "lock": ("None", "with turnlock.lock(PATH):"),
     "aio.Lock": ("turnlock.aio.Lock(PATH)", "async with lock:"),
     "aio.TurnRing": ("turnlock.aio.TurnRing(PATH)", "async with lock:"),
     "aio.RWLock": ("turnlock.aio.RWLock(PATH)", "async with lock.write():"),
+    "aio.GroupLock": ("turnlock.aio.GroupLock(PATH)", "async with lock.enter(os.getpid()):"),
     "aio.FileLock": ("turnlock.aio.FileLock(PATH)", "async with lock:"),
 }
 WORKERS = 8
@@ -33,7 +35,7 @@ def worker(path, idiom, inside):
     """A program that takes the lock again and again."""
     lock, take = IDIOMS[idiom]
     return program(
-        "import asyncio, turnlock.aio",
+        "import asyncio, os, turnlock.aio",
         f"PATH = {path!r}",
         f"lock = {lock}",
         "async def main():",
@@ -117,6 +119,11 @@ def test_no_release_warns_that_closes_nothing(path):
         ranges.write(0, 5).abandon()
         with ranges.write(0, 5) as hold:
             assert hold.previous_owner_died
+        store = turnlock.GroupLock(path, "store", death_policy="inform")
+        store.enter(1).abandon()
+        for group in (2, 1):
+            with store.enter(group) as hold:
+                assert hold.previous_owner_died
         accounts = turnlock.RWLock(path, "accounts", death_policy="inform")
         accounts.write().abandon()
         with accounts.read() as hold:
@@ -161,7 +168,7 @@ def test_a_warning_that_is_an_error_leaves_the_lock_released(path):
         pass
 
 
-LOCKS = [turnlock.Lock, turnlock.RLock, turnlock.RWLock, turnlock.TurnRing, turnlock.RangeLock, turnlock.KeyedLock]
+LOCKS = [turnlock.Lock, turnlock.RLock, turnlock.RWLock, turnlock.TurnRing, turnlock.RangeLock, turnlock.KeyedLock, turnlock.GroupLock]
 
 
 @pytest.mark.parametrize("kind", LOCKS, ids=lambda kind: kind.__name__)

@@ -12,7 +12,7 @@ from children import PATIENCE, holder, program, until
 
 KINDS = [turnlock.Lock, turnlock.RLock, turnlock.TurnRing]
 kinds = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
-CLAIMS = [turnlock.RWLock, turnlock.Semaphore, turnlock.BoundedSemaphore, turnlock.RangeLock, turnlock.KeyedLock]
+CLAIMS = [turnlock.RWLock, turnlock.Semaphore, turnlock.BoundedSemaphore, turnlock.RangeLock, turnlock.KeyedLock, turnlock.GroupLock]
 IN_ASYNCIO = [getattr(turnlock.aio, name) for name in turnlock.aio.__all__ if name != "FileLock"]
 constructors = pytest.mark.parametrize(
     "make", [*KINDS, *CLAIMS, *IN_ASYNCIO], ids=lambda make: f"{make.__module__}.{make.__name__}"
@@ -156,11 +156,14 @@ def test_bad_claims(arguments, options, error, path):
             take(*arguments, **options)
     with pytest.raises(error):
         users.write("ada", *arguments, **options)
+    store = turnlock.GroupLock(path, "d")
+    with pytest.raises(error):
+        store.enter(7, *arguments, **options)
     with lock.upgradable() as hold:
         with pytest.raises(error):
             hold.upgrade(*arguments, **options)
         assert hold.mode == "upgradable"
-    assert lock.holders() == semaphore.holders() == users.holders() == []
+    assert lock.holders() == semaphore.holders() == users.holders() == store.holders() == []
 
 
 def test_holds_that_are_over(path):

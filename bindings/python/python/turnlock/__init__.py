@@ -7,7 +7,8 @@
         ...  # one at a time, among all threads of all processes, in whatever language
 
 `Lock`, `RLock`, `Semaphore`, `Condition`, `Event` and `Barrier` are used as those of `threading`; `RWLock`, `RangeLock` and
-`KeyedLock` have readers and writers, of all, of a range, of a key; `Once` is for what one process does and the others find
+`KeyedLock` have readers and writers, of all, of a range, of a key; `GroupLock` is for members of one group, of any number of them at
+a time; `Once` is for what one process does and the others find
 done; `TurnRing` is a lock whose turn goes round; `lock` and `FileLock` are used as the package filelock's; `turnlock.aio` has
 the forms for asyncio, and `turnlock.multiprocessing` is the standard module over these locks. A process that is killed with a
 lock leaves it to the next holder, which is told (`previous_owner_died`).
@@ -23,7 +24,7 @@ if _native.abi_version != ABI_VERSION:
         "install the package anew"
     )
 
-from ._claims import BoundedSemaphore, KeyedLock, RangeLock, RWLock, Semaphore
+from ._claims import BoundedSemaphore, GroupLock, KeyedLock, RangeLock, RWLock, Semaphore
 from ._coordination import Barrier, Condition, Event, Once
 from ._errors import (
     BadNameError,
@@ -76,6 +77,7 @@ __all__ = [
     "FileError",
     "FileLock",
     "FullError",
+    "GroupLock",
     "Hold",
     "Holder",
     "InternalError",
@@ -115,6 +117,7 @@ for _public in (
     Condition,
     Event,
     FileLock,
+    GroupLock,
     KeyedLock,
     Lock,
     Once,

@@ -1,4 +1,4 @@
-"""`RWLock`, `Semaphore`, `RangeLock` and `KeyedLock`: locks that several may have at a time.
+"""`RWLock`, `Semaphore`, `RangeLock`, `KeyedLock` and `GroupLock`: locks that several may have at a time.
 
 What they give is a `Hold`, a context manager that is released at its end, or by its `release`.
 """
@@ -33,6 +33,14 @@ def _range(first: int, end: int | None) -> tuple[int, int | None]:
     if first < 0 or first >= 2**64 or (end is not None and not first < end < 2**64):
         raise ValueError(f"a range begins at 0 or later, ends before 2**64 and has something in it: not {first}..{end}")
     return first, end
+
+
+def _group(group: int) -> int:
+    if not isinstance(group, int):
+        raise TypeError(f"a group is a whole number, not {type(group).__name__}")
+    if not 0 <= group < 2**64:
+        raise ValueError(f"a group is a number from 0 to 2**64 - 1, not {group}")
+    return group
 
 
 class _Claims(_native.Claimed):
@@ -311,3 +319,34 @@ class KeyedLock(_Parts):
     def write(self, key: str | bytes, blocking: bool = True, timeout: float = -1) -> Hold:
         """Writes what a key stands for, beside no other holder of the same key."""
         return self._hold(("key", True, _key(key)), blocking, timeout)
+
+
+class GroupLock(_Parts):
+    """Any number of participants of one group are inside together, and never two of different groups; first come first served.
+    For programs that agree within a group and not across: two versions of a format, the phases of a batch.
+
+    A group is any number from 0 to 2**64 - 1, and need not be created. Each place that is held is a participant of the file. A
+    thread that is inside and enters another group waits for itself.
+
+    The death of a member is told to each that enters afterwards, of whichever group, until one that was told has called
+    `mark_consistent`; where another one has done so before, that is a `turnlock.NotInconsistentError`. A release without it closes
+    nothing.
+
+    >>> import os, tempfile, turnlock
+    >>> path = os.path.join(tempfile.mkdtemp(), "app.lock")
+    >>> store = turnlock.GroupLock(path, "store")
+    >>> with store.enter(2), store.enter(2):
+    ...     try:
+    ...         store.enter(1, blocking=False)
+    ...     except turnlock.Timeout:
+    ...         print("group 2 is inside")
+    group 2 is inside
+    """
+
+    __slots__ = ()
+
+    _kind = "group"
+
+    def enter(self, group: int, blocking: bool = True, timeout: float = -1) -> Hold:
+        """Enters as a member of `group`, beside others of that group."""
+        return self._hold(("group", _group(group)), blocking, timeout)

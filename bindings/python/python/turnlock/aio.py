@@ -25,7 +25,7 @@ from ._wait import Lines, Waited, in_thread
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["Lock", "TurnRing", "RWLock", "Semaphore", "BoundedSemaphore", "RangeLock", "KeyedLock", "FileLock"]
+__all__ = ["Lock", "TurnRing", "RWLock", "Semaphore", "BoundedSemaphore", "RangeLock", "KeyedLock", "GroupLock", "FileLock"]
 
 
 async def _acquire(lock: _native.Exclusive, lines: Lines, blocking: bool = True, timeout: float = -1) -> bool:
@@ -224,6 +224,18 @@ class KeyedLock:
     def write(self, key: str | bytes, blocking: bool = True, timeout: float = -1) -> _Holding:
         """Writes what a key stands for, beside no other holder of the same key."""
         return _Holding(self.lock, None, ("key", True, _claims._key(key)), blocking, timeout)
+
+
+class GroupLock:
+    """`turnlock.GroupLock` for asyncio: `async with store.enter(2):`."""
+
+    def __init__(self, path: Any, name: str = "default", **options: Any) -> None:
+        self.lock = _claims.GroupLock(path, name, **options)
+        self._lines = Lines()
+
+    def enter(self, group: int, blocking: bool = True, timeout: float = -1) -> _Holding:
+        """Enters as a member of `group`, beside others of that group."""
+        return _Holding(self.lock, self._lines, ("group", _claims._group(group)), blocking, timeout)
 
 
 class Semaphore:
