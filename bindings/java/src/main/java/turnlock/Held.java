@@ -23,7 +23,7 @@ abstract class Held implements AutoCloseable {
         return taken().fencingToken();
     }
 
-    /** One died that held it exclusively, or some of it, and what that one left is not marked consistent yet. */
+    /** One died that held it exclusively, or some of it, or was a member, and what that one left is not marked consistent yet. */
     public synchronized boolean ownerDied() {
         return taken().ownerDied();
     }
@@ -33,12 +33,12 @@ abstract class Held implements AutoCloseable {
         return taken().deadOwnerPid();
     }
 
-    /** Unlocks. The next holder of a part is told again of what a dead owner left, unless it was marked consistent. */
+    /** Unlocks. The next holder of a part, or member of a group, is told again of what a dead owner left, unless it was marked consistent. */
     public synchronized void unlock() {
         end(Native::turnlock_hold_release);
     }
 
-    /** Says, holding it exclusively after {@link #ownerDied}, that the data are consistent again. */
+    /** Says, holding it exclusively or as a member after {@link #ownerDied}, that the data are consistent again. */
     public synchronized void markConsistent() {
         call(Native::turnlock_hold_mark_consistent);
     }

@@ -215,6 +215,16 @@ public final class LockFile implements AutoCloseable {
         return handle.use(file -> new KeyedLock(shared, name, options));
     }
 
+    /** Opens the group lock of this name (1 to 63 bytes of UTF-8), or creates it. */
+    public GroupLock groupLock(String name) {
+        return groupLock(name, new PartsLock.Options());
+    }
+
+    /** Opens the group lock of this name (1 to 63 bytes of UTF-8), or creates it. */
+    public GroupLock groupLock(String name, PartsLock.Options options) {
+        return handle.use(file -> new GroupLock(shared, name, options));
+    }
+
     /** Opens the condition of this name (1 to 63 bytes of UTF-8), or creates it. It has another name than its lock. */
     public TurnCondition condition(String name) {
         return condition(name, new TurnCondition.Options());

@@ -33,6 +33,7 @@ final class Native {
     static final int SEMAPHORE_STRICT = 2;
     static final int RANGELOCK_MUST_EXIST = 1;
     static final int KEYEDLOCK_MUST_EXIST = 1;
+    static final int GROUPLOCK_MUST_EXIST = 1;
     static final int CONDITION_MUST_EXIST = 1;
     static final int EVENT_MUST_EXIST = 1;
     static final int BARRIER_MUST_EXIST = 1;
@@ -136,6 +137,10 @@ final class Native {
     static native int turnlock_keyedlock_open(Pointer file, byte[] name, Pointer options, PointerByReference keyedlock);
 
     static native int turnlock_keyedlock_close(Pointer keyedlock);
+
+    static native int turnlock_grouplock_open(Pointer file, byte[] name, Pointer options, PointerByReference grouplock);
+
+    static native int turnlock_grouplock_close(Pointer grouplock);
 
     static native int turnlock_condition_open(Pointer file, byte[] name, int flags, PointerByReference condition);
 

@@ -22,11 +22,11 @@ public abstract class PartsLock extends SeveralLock {
         SHARED
     }
 
-    /** How to open, or create, a lock of parts. One that exists keeps what it was created with. */
+    /** How to open, or create, a lock of parts, or a group lock. One that exists keeps what it was created with. */
     public static final class Options {
         private boolean mustExist;
         private DeathPolicy onDeath;
-        private String label;
+        String label;
 
         /** Do not create the lock. */
         public Options mustExist() {
@@ -70,9 +70,9 @@ public abstract class PartsLock extends SeveralLock {
                 Integer.MAX_VALUE);
     }
 
-    private static Memory struct(Options options) {
+    static Memory struct(Options options) {
         Memory struct = Native.struct(16);
-        // The flags of both kinds are the same numbers.
+        // The flags of these kinds are the same numbers.
         struct.setInt(8, (options.mustExist ? Native.RANGELOCK_MUST_EXIST : 0)
                 | DeathPolicy.flags(options.onDeath));
         return struct;

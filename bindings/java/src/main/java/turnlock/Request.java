@@ -8,7 +8,7 @@ import com.sun.jna.Pointer;
  * then what the request points to. All of the lock exclusively, but for what is said.
  */
 final class Request {
-    private static final long SIZE = 72;
+    private static final long SIZE = 80;
     private static final long ACQUIRED_SIZE = 32;
     private static final long MORE = SIZE + ACQUIRED_SIZE;
     private static final long PART_SIZE = 16;
@@ -54,6 +54,12 @@ final class Request {
         request.memory.setLong(MORE + 8, key.length);
         request.memory.setPointer(56, request.memory.share(MORE));
         request.memory.setLong(64, 1);
+        return request;
+    }
+
+    static Request ofGroup(long group) {
+        Request request = new Request(0, Native.MODE_EXCLUSIVE);
+        request.memory.setLong(72, group);
         return request;
     }
 

@@ -10,7 +10,7 @@ import java.util.concurrent.TimeoutException;
 
 /**
  * What the kinds have in common that several threads may hold at once by one object. Only one thread at a time waits in the library,
- * in order, so that a crowd takes one slot more than those inside; of locks of parts each does, since a waiter for one
+ * in order, so that a crowd takes one slot more than those inside; of locks of parts, and of groups, each does, since a waiter for one
  * part does not hinder a caller that wants another.
  */
 abstract class SeveralLock extends AnyLock {

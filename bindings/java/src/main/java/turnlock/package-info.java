@@ -3,7 +3,7 @@
  * languages that open the same lock take turns with this one.
  *
  * <p>A mutex or a ring that is open is one participant, with a slot in the file; of other kinds each hold is. Threads that share an
- * object are queued as one, first come first served (of range locks and keyed locks each by itself); a thread that is to be queued by
+ * object are queued as one, first come first served (of range locks, keyed locks and group locks each by itself); a thread that is to be queued by
  * itself opens the lock again.
  *
  * <p>{@link turnlock.TurnCondition}, {@link turnlock.Event}, {@link turnlock.Barrier} and {@link turnlock.Once} are for waiting for one

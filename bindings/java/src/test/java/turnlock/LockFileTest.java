@@ -50,12 +50,15 @@ public class LockFileTest {
                 file.rwLock("x" + policy, new RwLock.Options().onDeath(policy));
                 expect(Status.KIND, () -> file.rwLock("x" + policy, new RwLock.Options().onDeath(other)));
                 file.rangeLock("r" + policy, new PartsLock.Options().onDeath(policy));
+                file.groupLock("g" + policy, new PartsLock.Options().onDeath(policy));
+                expect(Status.KIND, () -> file.groupLock("g" + policy, new PartsLock.Options().onDeath(other)));
                 expect(Status.KIND, () -> file.rangeLock("r" + policy, new PartsLock.Options().onDeath(other)));
                 file.keyedLock("k" + policy, new PartsLock.Options().onDeath(policy));
                 expect(Status.KIND, () -> file.keyedLock("k" + policy, new PartsLock.Options().onDeath(other)));
                 file.mutex("m" + policy);
                 file.rwLock("x" + policy);
                 file.rangeLock("r" + policy);
+                file.groupLock("g" + policy);
             }
         }
     }
@@ -169,6 +172,7 @@ public class LockFileTest {
                 TurnSemaphore semaphore = file.semaphore("permits", new TurnSemaphore.Options().permits(4).label(label));
                 RangeLock ranges = file.rangeLock("ranges", new PartsLock.Options().label(label));
                 KeyedLock keys = file.keyedLock("keys", new PartsLock.Options().label(label));
+                GroupLock groups = file.groupLock("groups", new PartsLock.Options().label(label));
                 for (int turn = 0; turn < 20; turn++) {
                     try (RwLock.Hold one = lock.acquire(RwLock.Mode.SHARED);
                             RwLock.Hold two = lock.acquire(RwLock.Mode.SHARED);
@@ -184,6 +188,13 @@ public class LockFileTest {
                         assertTrue(keys.tryAcquire("key", PartsLock.Mode.EXCLUSIVE).isEmpty());
                         assertEquals(range.fencingToken(), ranges.holders().get(0).fencingToken());
                         assertTrue(label == null || label.equals(keys.holders().get(0).label()) && !key.ownerDied());
+                    }
+                }
+                for (int turn = 0; turn < 20; turn++) {
+                    try (GroupLock.Member one = groups.acquire(7); GroupLock.Member two = groups.acquire(7)) {
+                        assertEquals(one.group(), two.group());
+                        assertTrue(groups.tryAcquire(8).isEmpty());
+                        assertTrue(label == null || label.equals(groups.holders().get(0).label()));
                     }
                 }
                 // Other slots are needed now than those that were given back.
