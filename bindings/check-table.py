@@ -30,6 +30,7 @@ CALLS = {
     "semaphore": r"semaphore_open",
     "range lock": r"rangelock_open",
     "keyed lock": r"keyedlock_open",
+    "group lock": r"grouplock_open",
     "turn ring": r"ring_open",
     "files by descriptor": r"file_open_descriptor",
     "remove a lock": r"file_remove_lock",
