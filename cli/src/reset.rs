@@ -11,7 +11,8 @@ use turnlock::{Error, LockFile, Result};
 /// Open a lock again that is closed because a holder died and its data was not repaired
 ///
 /// Repair the data first, or give them up. Waits for its turn like everyone else; a lock that is well is left as it is. Of a
-/// range lock or a keyed lock, every part that the dead left is marked consistent, once none has a holder.
+/// range lock or a keyed lock, every part that the dead left is marked consistent, once none has a holder; of a group lock what the
+/// dead of every group left, once none is inside.
 ///
 /// A barrier that is broken is opened anew, as `turnlock barrier --reset` does; those that wait there are told that it is broken.
 #[derive(clap::Args)]

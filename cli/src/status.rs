@@ -27,7 +27,7 @@ EXIT CODES
   71  standard output cannot be written to; a reader that closes the pipe is no error
 
 A line with a dash is a holder, one with a number is in the queue, first the one that is next. Each names what it has or wants:
-shared, so many permits, a range (100-199, both included), what a key begins with, and its hash; where it is all of the lock,
+shared, so many permits, a range (100-199, both included), what a key begins with, and its hash, a group; where it is all of the lock,
 nothing. Of what is no lock (a condition, an event, a barrier, a once) the first line says how it stands: notified or not, set
 or not, how many have come or why it is broken, done or not; those that wait follow. A deadlock is shown
 at the end, where there is one: of each participant what it holds and what it has waited for, first the one whose wait closed the

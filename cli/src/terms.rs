@@ -2,7 +2,8 @@
 
 use super::{describe::FAINT, fit, no_lock};
 use turnlock::inspect::{
-    Activity, ClaimMode, FileStatus, Holder, Life, LockStatus, ParticipantStatus, Waiter, WaiterState,
+    Activity, Claim, ClaimMode, FileStatus, Holder, Life, LockStatus, Part, ParticipantStatus, Waiter,
+    WaiterState,
 };
 
 /// A word, what it means, and whether it was used.
@@ -12,7 +13,7 @@ struct Term {
     is_used: fn(&FileStatus) -> bool,
 }
 
-const TERMS: [Term; 22] = [
+const TERMS: [Term; 23] = [
     Term {
         word: "slot",
         meaning: "a place for one that takes part, a thread as a rule, from its first lock to its end",
@@ -61,6 +62,11 @@ const TERMS: [Term; 22] = [
         word: "shared",
         meaning: "held beside others that read; upgradable: likewise, and it may become exclusive",
         is_used: |file| any_mode(file, |mode| mode != ClaimMode::Exclusive),
+    },
+    Term {
+        word: "group",
+        meaning: "those of one group are inside together, and none of another",
+        is_used: |file| any_claim(file, |claim| matches!(claim.part, Some(Part::Group(_)))),
     },
     Term {
         word: "backed off",
@@ -142,12 +148,16 @@ fn any_waiter(file: &FileStatus, is: impl Fn(&Waiter) -> bool) -> bool {
     file.locks.iter().flat_map(|lock| &lock.queue).any(is)
 }
 
-fn any_mode(file: &FileStatus, is: impl Fn(ClaimMode) -> bool) -> bool {
+fn any_claim(file: &FileStatus, is: impl Fn(&Claim) -> bool) -> bool {
     let holders = file.locks.iter().flat_map(|lock| &lock.holders);
-    // Permits are always held beside others.
-    let of_modes = |claim: &turnlock::inspect::Claim| claim.permits.is_none() && is(claim.mode);
-    holders.map(|holder: &Holder| holder.claim).any(|claim| of_modes(&claim))
-        || any_waiter(file, |waiter| waiter.claim.as_ref().is_some_and(of_modes))
+    holders.map(|holder: &Holder| holder.claim).any(|claim| is(&claim))
+        || any_waiter(file, |waiter| waiter.claim.as_ref().is_some_and(&is))
+}
+
+fn any_mode(file: &FileStatus, is: impl Fn(ClaimMode) -> bool) -> bool {
+    // Permits, and a place in a group, are always held beside others.
+    let has_a_mode = |claim: &Claim| claim.permits.is_none() && !matches!(claim.part, Some(Part::Group(_)));
+    any_claim(file, |claim| has_a_mode(claim) && is(claim.mode))
 }
 
 fn any_participant(file: &FileStatus, is: impl Fn(&ParticipantStatus) -> bool) -> bool {

@@ -15,7 +15,7 @@ use std::{
 };
 use turnlock::{
     Error, LockedBy, Participant,
-    inspect::{FileStatus, Holder, Life, LockStatus, ParticipantStatus, Waiter, WaiterState},
+    inspect::{FileStatus, Holder, Life, LockStatus, Part, ParticipantStatus, Waiter, WaiterState},
 };
 
 /// One wait.
@@ -151,8 +151,10 @@ impl Waiting {
         let status = self.snapshot();
         let lock = status.iter().flat_map(|status| &status.locks).find(|lock| lock.name == self.name);
         let in_parts = matches!(self.wanted, Wanted::Range { .. } | Wanted::Key { .. });
-        let is_in_the_way =
-            |holder: &&Holder| !in_parts || seen.process().is_none_or(|pid| pid == holder.participant.pid);
+        let is_in_the_way = |holder: &&Holder| match self.wanted {
+            Wanted::InGroup(group) => holder.claim.part != Some(Part::Group(group)),
+            _ => !in_parts || seen.process().is_none_or(|pid| pid == holder.participant.pid),
+        };
         let holders = lock.and_then(|lock| {
             let in_the_way: Vec<&Holder> = lock.holders.iter().filter(is_in_the_way).collect();
             holders_in_short(&in_the_way, usize::MAX)

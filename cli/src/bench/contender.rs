@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use turnlock::{
-    KeyedLock, LockFile, Mutex, RangeLock, RwLock, Semaphore, TurnRing,
+    GroupLock, KeyedLock, LockFile, Mutex, RangeLock, RwLock, Semaphore, TurnRing,
     peers::{Peer, PeerKind},
 };
 
@@ -30,11 +30,12 @@ enum How {
     Semaphore,
     Range,
     Key,
+    Group,
     Peer(PeerKind),
     Nothing,
 }
 
-pub const ALL: [Contender; 13] = [
+pub const ALL: [Contender; 14] = [
     Contender { name: "turnlock mutex", how: How::Mutex },
     Contender { name: "turnlock mutex, strict", how: How::StrictMutex },
     Contender { name: "turnlock ring", how: How::Ring },
@@ -43,6 +44,7 @@ pub const ALL: [Contender; 13] = [
     Contender { name: "turnlock semaphore", how: How::Semaphore },
     Contender { name: "turnlock range lock", how: How::Range },
     Contender { name: "turnlock keyed lock", how: How::Key },
+    Contender { name: "turnlock group lock", how: How::Group },
     Contender { name: "pthread mutex", how: How::Peer(PeerKind::Mutex) },
     Contender { name: "pthread robust mutex", how: How::Peer(PeerKind::RobustMutex) },
     Contender { name: "POSIX semaphore", how: How::Peer(PeerKind::Semaphore) },
@@ -66,7 +68,7 @@ impl Contender {
 
     /// Returns whether several are inside at a time.
     pub fn is_shared(self) -> bool {
-        self.how == How::Reading
+        matches!(self.how, How::Reading | How::Group)
     }
 
     fn file(folder: &Path) -> PathBuf {
@@ -106,6 +108,7 @@ impl Contender {
             How::Semaphore => worker.work(&file.semaphore("bench").map_err(said)?),
             How::Range => worker.work(&file.range_lock("bench").map_err(said)?),
             How::Key => worker.work(&file.keyed_lock("bench").map_err(said)?),
+            How::Group => worker.work(&file.group_lock("bench").map_err(said)?),
         }
     }
 }
@@ -141,6 +144,7 @@ entries! {
     Semaphore: |own| own.acquire(1);
     RangeLock: |own| own.write(100..200);
     KeyedLock: |own| own.write("ada");
+    GroupLock: |own| own.lock(7);
 }
 
 /// No lock.

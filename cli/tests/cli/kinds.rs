@@ -3,24 +3,24 @@
 use super::*;
 
 /// As the kernel ends a process that it has no memory for: `turnlock run`, and then its command.
-fn kill_both(holder: &mut Child) {
+pub fn kill_both(holder: &mut Child) {
     let commands = holder_command(holder.id());
     holder.kill().unwrap();
     assert_eq!(limit::end_of(holder, "the holder").signal(), Some(9));
     commands.into_iter().for_each(|pid| signal("KILL", pid));
 }
 
-const STAY: &str = "echo inside; exec sleep 60";
+pub const STAY: &str = "echo inside; exec sleep 60";
 /// Whether it was told of a death.
-const TOLD: [&str; 3] = ["sh", "-c", "echo $TURNLOCK_PREVIOUS_OWNER_DIED"];
+pub const TOLD: [&str; 3] = ["sh", "-c", "echo $TURNLOCK_PREVIOUS_OWNER_DIED"];
 
 impl Fixture {
-    fn try_run(&self, options: &[&str]) -> Option<i32> {
+    pub fn try_run(&self, options: &[&str]) -> Option<i32> {
         self.run(&[&["--try", "-E", "75"], options].concat(), &["true"]).status.code()
     }
 
     /// A `turnlock run` that waits, so that `waiters` do.
-    fn wait(&self, options: &[&str], command: &[&str], waiters: usize) -> Child {
+    pub fn wait(&self, options: &[&str], command: &[&str], waiters: usize) -> Child {
         let child = self.command("run", options, command).stdout(Stdio::piped()).spawn().unwrap();
         self.until_queued(waiters);
         child
@@ -270,7 +270,7 @@ fn a_lock_keeps_its_kind() {
 fn each_kind_is_reset() {
     let fixture = Fixture::new();
     let reset = || limit::output(&mut fixture.command("reset", &["--lock", "a"], &[])).unwrap();
-    for options in [&["-x"][..], &["--range", "5-6"], &["--key", "ada"]] {
+    for options in [&["-x"][..], &["--range", "5-6"], &["--key", "ada"], &["--in-group", "7"]] {
         let inform = [&["--lock", "a", "--on-death", "inform"], options].concat();
         assert_eq!(fixture.run(&inform, &["sh", "-c", "kill -9 $$"]).status.code(), Some(137));
         assert_eq!(fixture.status()["locks"][0]["state"], "inconsistent", "{options:?}");
@@ -322,15 +322,17 @@ fn a_run_inside_another_one_waits_only_for_what_it_can_get() {
 #[test]
 fn lines_about_holders_and_waiters_fit_on_a_terminal() {
     let fixture = Fixture::new();
-    let held: [&[&str]; 4] = [
+    let held: [&[&str]; 5] = [
         &["--lock", "cache", "-s"],
+        &["--lock", "store", "--in-group", "1"],
         &["--lock", "jobs", "--permits", "16", "--weight", "12"],
         &["--lock", "rows", "--range", "1000-1999"],
         &["--lock", "users", "--key", "ada"],
     ];
     let mut all: Vec<_> = held.into_iter().map(|options| fixture.hold(options, STAY)).collect();
-    let waiting: [&[&str]; 4] = [
+    let waiting: [&[&str]; 5] = [
         &["--lock", "cache", "-x"],
+        &["--lock", "store", "--in-group", "18446744073709551615"],
         &["--lock", "jobs", "--permits", "16", "--weight", "12"],
         &["--lock", "rows", "--range", "1500-2500"],
         &["--lock", "users", "--key", "ada"],
@@ -341,7 +343,7 @@ fn lines_about_holders_and_waiters_fit_on_a_terminal() {
         .collect();
     fixture.until(|status| {
         let locks = status["locks"].as_array().unwrap();
-        locks.iter().filter(|lock| lock["queue"][0]["state"] == "queued").count() == 4
+        locks.iter().filter(|lock| lock["queue"][0]["state"] == "queued").count() == 5
     });
     let status = fixture.status_text();
     assert!(status.contains("\n     12 permits, behind sh, run by turnlock (pid "), "{status}");

@@ -4,6 +4,7 @@ mod coordination;
 mod create;
 mod ends;
 mod flock;
+mod groups;
 mod hold;
 mod kinds;
 mod namespaces;

@@ -7,7 +7,7 @@ use turnlock::{Error, LockFile, MutexAlgorithm};
 
 /// A file with locks of every kind and in every state.
 pub fn with_everything(fixture: &Fixture) {
-    assert_eq!(fixture.turnlock("create", &["--participants", "8", "--locks", "13"]).status.code(), Some(0));
+    assert_eq!(fixture.turnlock("create", &["--participants", "8", "--locks", "14"]).status.code(), Some(0));
     let dies = ["sh", "-c", "kill -9 $$"];
     assert_eq!(fixture.run(&["--lock", "well", "--patience", "0.25"], &["true"]), Some(0));
     assert_eq!(fixture.run(&["--lock", "told", "--on-death", "inform"], &dies), Some(137));
@@ -30,6 +30,8 @@ pub fn with_everything(fixture: &Fixture) {
     assert_eq!(fixture.run(&["--lock", "cache", "-x"], &["true"]), Some(0));
     assert_eq!(fixture.run(&["--lock", "rows", "--range", "5-9", "--on-death", "inform"], &dies), Some(137));
     assert_eq!(fixture.run(&["--lock", "users", "--key", "ada", "--on-death", "inform"], &dies), Some(137));
+    let group = ["--lock", "store", "--in-group", "7", "--on-death", "inform"];
+    assert_eq!(fixture.run(&group, &dies), Some(137));
     assert_eq!(fixture.run(&["--lock", "turns", "--algorithm", "sum", "--step", "3"], &["true"]), Some(0));
 }
 
@@ -85,9 +87,10 @@ fn a_larger_file_holds_what_the_smaller_one_held() {
     assert_eq!(fixture.run(&["--lock", "rows", "--range", "7"], &told), Some(1));
     assert_eq!(fixture.run(&["--lock", "rows", "--range", "10-"], &told), Some(0));
     assert_eq!(fixture.run(&["--lock", "users", "--key", "ada"], &told), Some(1));
+    assert_eq!(fixture.run(&["--lock", "store", "--in-group", "8"], &told), Some(1));
     assert_eq!(fixture.run(&["--lock", "jobs", "--permits", "1", "--weight", "1"], &["true"]), Some(0));
     assert_eq!(fixture.run(&["--lock", "turns"], &["true"]), Some(0));
-    for at in 0..57 {
+    for at in 0..56 {
         assert_eq!(fixture.run(&["--lock", &format!("new {at}")], &["true"]), Some(0));
     }
     let file = turnlock::LockFile::open(&fixture.file).unwrap();
@@ -105,7 +108,7 @@ fn what_cannot_be_is_refused_and_the_file_left_as_it_is() {
     let before = std::fs::read(&fixture.file).unwrap();
     for (options, code, why) in [
         (&["--participants", "7"][..], 1, "is not made smaller"),
-        (&["--participants", "8", "--locks", "13"], 1, "already"),
+        (&["--participants", "8", "--locks", "14"], 1, "already"),
         (&["--participants", "9"], 1, "\"turns\" has step 3"),
         (&["--locks", "4097"], 64, "4097"),
         (&[], 64, "--participants"),
@@ -127,7 +130,7 @@ fn what_cannot_be_is_refused_and_the_file_left_as_it_is() {
     assert_eq!(refused.status.code(), Some(1));
     assert!(errors(&refused).contains("is in use, by busy (pid "), "{}", errors(&refused));
     drop(holder);
-    assert_eq!(json_of(&fixture, "status")["lock_capacity"], 13);
+    assert_eq!(json_of(&fixture, "status")["lock_capacity"], 14);
 }
 
 /// More locks, more participants, more of them with mailboxes; and one that died inside a mesh.

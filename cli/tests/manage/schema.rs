@@ -62,22 +62,24 @@ fn what_is_printed_is_what_is_documented() {
     check("doctor", &json_of(&fixture, "doctor"));
     check("grow", &json(&fixture.turnlock("grow", &["--locks", "30", "--json"])));
 
-    let holders: [&[&str]; 7] = [
+    let holders: [&[&str]; 8] = [
         &["--lock", "well"],
         &["--lock", "cache", "-s"],
         &["--lock", "jobs", "--permits", "5"],
         &["--lock", "rows", "--range", "100-200"],
         &["--lock", "users", "--key", "ada"],
+        &["--lock", "store", "--in-group", "7"],
         &["--lock", "turns"],
         &["--lock", "raynal", "--algorithm", "raynal"],
     ];
     // With what it holds they are more than eight.
     check("grow", &json(&fixture.turnlock("grow", &["--participants", "40", "--json"])));
     let held: Vec<Running> = holders.iter().map(|options| fixture.hold(options)).collect();
-    let waiting: [&[&str]; 4] = [
+    let waiting: [&[&str]; 5] = [
         &["--lock", "well"],
         &["--lock", "cache", "-x"],
         &["--lock", "rows", "--range", "0-"],
+        &["--lock", "store", "--in-group", "8"],
         &["--lock", "turns"],
     ];
     let mut waiters: Vec<Child> = waiting
@@ -88,7 +90,7 @@ fn what_is_printed_is_what_is_documented() {
         let status = json_of(&fixture, "status");
         let waits =
             |lock: &Value| lock["queue"].as_array().unwrap().iter().any(|one| one["for_seconds"].is_number());
-        status["locks"].as_array().unwrap().iter().filter(|lock| waits(lock)).count() == 4
+        status["locks"].as_array().unwrap().iter().filter(|lock| waits(lock)).count() == 5
     });
     let status = json_of(&fixture, "status");
     check("status", &status);
@@ -97,7 +99,7 @@ fn what_is_printed_is_what_is_documented() {
         let of_all = status["locks"].as_array().unwrap().iter();
         of_all.filter_map(|lock| Some(lock[field].as_str()?.to_owned())).collect()
     };
-    assert_eq!(seen("kind").len(), 10, "{status:#}");
+    assert_eq!(seen("kind").len(), 11, "{status:#}");
     // Those of locks; and an idle condition, an event that is not set, an open barrier, a once that is done.
     assert_eq!(seen("state").len(), 3 + 4, "{status:#}");
     drop(held);
