@@ -108,7 +108,11 @@ template <class Clock> static void every_class(const turnlock::file &file)
     part([&] { return ranges.range(0, 5); });
     turnlock::keyed_lock keys(file, "keys");
     part([&] { return keys.key("a"); });
+    turnlock::group_lock groups(file, "groups");
+    auto inside = groups.group(1);
+    std::lock_guard member(inside);
     turnlock::hold task(file);
+    not_before<Clock>([&](auto time) { return groups.group(task, 2).try_lock_until(time); });
     auto held = ranges.range(5, 9);
     std::lock_guard guard(held);
     not_before<Clock>([&](auto time) { return ranges.range(task, 5, 9).try_lock_until(time); });

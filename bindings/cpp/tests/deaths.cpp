@@ -145,6 +145,7 @@ TEST(settings_that_are_asked_for_are_the_locks_or_an_error)
     a_policy_is_the_locks<turnlock::shared_mutex, turnlock::shared_mutex_options>(file, "shared");
     a_policy_is_the_locks<turnlock::range_lock, turnlock::parts_options>(file, "ranges");
     a_policy_is_the_locks<turnlock::keyed_lock, turnlock::parts_options>(file, "keys");
+    a_policy_is_the_locks<turnlock::group_lock, turnlock::parts_options>(file, "groups");
     a_patience_is_the_locks<turnlock::mutex, turnlock::mutex_options>(file, "mutex");
     a_patience_is_the_locks<turnlock::shared_mutex, turnlock::shared_mutex_options>(file, "shared");
     a_patience_is_the_locks<turnlock::semaphore, turnlock::semaphore_options>(file, "semaphore");
