@@ -32,11 +32,6 @@ fn one_that_sleeps_without_a_look_sleeps_on() {
 }
 
 #[test]
-fn a_notification_that_dies_with_its_waiter_is_lost() {
-    is_caught(Mutant::NotificationDies, conditions::execute, mortal(4), "LOST");
-}
-
-#[test]
 fn a_notification_that_is_passed_on_twice_reaches_two() {
     is_caught(Mutant::PassedOnTwice, conditions::execute, mortal(5), "TWICE");
     is_caught(Mutant::OrphanReadOnce, conditions::execute, mortal(5), "TWICE");
