@@ -1,7 +1,7 @@
 /*
  * formats.c: two versions of a program add to one store, each in a format of its own.
  *
- *     cc -std=gnu99 -o formats formats.c -lturnlock
+ *     cc -std=c99 -o formats formats.c -lturnlock
  *     ./formats FOLDER FORMAT ADDS SEED [--die-inside]
  *
  * FOLDER/store has the format that it is in, 1 or 2 (0: new), and 64 words. In format 1 a word is twice a number, in format 2 twice

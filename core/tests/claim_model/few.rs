@@ -1,10 +1,11 @@
 //! Every schedule of a few participants, under loom.
 
+use crate::groups::one_repairs_while_another_dies;
 use crate::oracle::get;
 use crate::plan::{
     BIAS, HOLD, INSIDE, KEEP, Plan, READ, Then, Threads, UPGRADE, Visit, WRITE, member, permits, range,
 };
-use crate::search::all_hold;
+use crate::search::{all_hold, without_mutants};
 use std::time::Duration;
 use support::checker::IS_LONG;
 use turnlock_core::acquire::site::Limit;
@@ -255,6 +256,12 @@ fn a_members_death_is_told_to_the_other_groups() {
     let beside = |others: Vec<Visit>| move |visit| Plan::new(Relation::Groups, &[&[visit], &others]);
     deaths("a member, and one of another group", beside(vec![member(2)]), member(1), true);
     deaths("a member, and one of both groups", beside(vec![member(1), member(2)]), member(1), true);
+}
+
+#[test]
+fn a_death_beside_a_repair_is_told() {
+    let _field = without_mutants();
+    one_repairs_while_another_dies();
 }
 
 /// The third waits for both, and counts the death of the second while the first, which was told of an earlier one, repairs.

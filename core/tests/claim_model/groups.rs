@@ -134,3 +134,23 @@ impl World {
         begins_there || here.any(|participant| self.plan.visits[participant].iter().any(is_it))
     }
 }
+
+/// The words alone: a member that was told of a death repairs, while a reaper counts a second one. Panics if the second death is
+/// told to none.
+#[cfg(loom)]
+pub fn one_repairs_while_another_dies() {
+    use loom::{sync::Arc, thread};
+    use turnlock_core::sync::AtomicU64;
+    loom::model(|| {
+        let words = Arc::new([1, 0].map(AtomicU64::new));
+        let reaper = thread::spawn({
+            let words = Arc::clone(&words);
+            move || MemberDeaths { died: &words[0], repaired: &words[1] }.record()
+        });
+        let deaths = MemberDeaths { died: &words[0], repaired: &words[1] };
+        let known = deaths.untold().expect("the first death");
+        assert!(deaths.mark_consistent(known));
+        reaper.join().unwrap();
+        assert_eq!(deaths.untold(), (known < 2).then_some(2), "OwnerDead: of two deaths {known} were told");
+    });
+}
