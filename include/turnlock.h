@@ -1884,10 +1884,11 @@ int32_t turnlock_keyedlock_mark_consistent(const struct turnlock_keyedlock *keye
  * earlier one of another group, also if its own group is inside. Any thread may use the handle; the place inside belongs to
  * the thread (or the hold) that took it, once at a time.
  *
- * A member of a group may change what the lock protects beside others of its group. So a member's death, once it is found out,
- * is told (TURNLOCK_OWNER_DEAD) to every participant that enters, whatever its group, until one that was told marks it
- * consistent. It is found out by the first participant of another group, which waits for it, by `turnlock reap`, and by a
- * participant that gets its slot. The lock is not closed if a holder unlocks without marking.
+ * A member of a group may change what the lock protects beside others of its group. So a member's death is told
+ * (TURNLOCK_OWNER_DEAD) to every participant that enters afterwards, whatever its group, until one that was told marks it
+ * consistent. Those that are inside already are not told, and cannot mark it. The lock is not closed if a holder unlocks without
+ * marking. To enter beside others takes a look at each of them, a microsecond or two, since no participant of their group
+ * would wait for a dead one.
  */
 typedef struct turnlock_grouplock turnlock_grouplock;
 
