@@ -21,6 +21,7 @@ struct grouplock_calls {
 
 // A group of a lock, to be entered: TimedLockable. It belongs to the thread that enters, or to the hold that it was made with, and
 // must not outlive the lock.
+// A thread is inside once, so `unlock`, `abandon` and `mark_consistent` are about the group that it is in, whichever object they are called on.
 class group : public lockable<group> {
 public:
     group(const turnlock_grouplock *lock, std::uint64_t number) noexcept
