@@ -5,8 +5,7 @@ use nix::{
     unistd::Pid,
 };
 use std::{
-    fs::{File, Permissions},
-    os::unix::fs::PermissionsExt,
+    fs::File,
     path::Path,
     process::{Command, Output, Stdio},
     time::{Duration, Instant},
@@ -166,8 +165,11 @@ fn an_interrupted_check_ends_a_rung_that_has_hardly_begun() {
     let long = format!("1000.6{}", std::process::id());
     let (place, mut check) = (Place::new(), check_with(&format!("rung slow 600 sleep {long}")));
     let slow = place.at("setsid");
-    std::fs::write(&slow, "#!/bin/sh\ntrap 'kill $!; exit' TERM\nsleep 300 & wait\n").unwrap();
-    std::fs::set_permissions(&slow, Permissions::from_mode(0o755)).unwrap();
+    // By another process: what this one has open for writing, a child that another test starts would have too, and such a program
+    // cannot be run.
+    let written = ["-c", "printf '%s' \"$1\" >\"$0\" && chmod 755 \"$0\""];
+    let script = "#!/bin/sh\ntrap 'kill $!; exit' TERM\nsleep 300 & wait\n";
+    assert!(Command::new("sh").args(written).arg(&slow).arg(script).status().unwrap().success());
     let path = format!("{}:{}", slow.parent().unwrap().display(), std::env::var("PATH").unwrap());
     check.env("PATH", path).stdin(Stdio::null()).stdout(Stdio::null());
     let mut check = check.spawn().unwrap();

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use std::{
-    path::Path,
+    path::{Path, PathBuf},
     process::{Command, Output},
 };
 use support::limit;
@@ -85,14 +85,21 @@ fn a_program_whose_compiler_is_missing_is_left_out() {
     assert!(verdict["left_out"][0]["why"].as_str().unwrap().contains("no-such-compiler"));
 }
 
+/// A copy in `bin` within a folder, made by another process: what this one has open for writing, a child that another test starts
+/// would have too, and a program that is open for writing cannot be run.
+fn copy_of_the_command(away: &Path) -> PathBuf {
+    let folder = away.join("bin");
+    std::fs::create_dir(&folder).unwrap();
+    let copy = folder.join("turnlock");
+    assert!(Command::new("cp").arg(env!("CARGO_BIN_EXE_turnlock")).arg(&copy).status().unwrap().success());
+    copy
+}
+
 #[test]
 fn a_binding_that_does_not_stand_ready_is_left_out_with_what_to_do() {
     // Away from cargo's folders, where the bindings' checks leave what they build.
     let away = tempfile::tempdir().unwrap();
-    let folder = away.path().join("bin");
-    std::fs::create_dir(&folder).unwrap();
-    let this = folder.join("turnlock");
-    std::fs::copy(env!("CARGO_BIN_EXE_turnlock"), &this).unwrap();
+    let this = copy_of_the_command(away.path());
     let library = Path::new(env!("CARGO_BIN_EXE_turnlock")).with_file_name("deps");
     let mut command = Command::new(&this);
     command.args(["demo", "--json", "--turns", "400", "--library"]).arg(library);
@@ -113,11 +120,7 @@ fn a_binding_that_does_not_stand_ready_is_left_out_with_what_to_do() {
 #[test]
 fn a_command_that_came_alone_shows_what_is_inside_it() {
     let away = tempfile::tempdir().unwrap();
-    let folder = away.path().join("bin");
-    std::fs::create_dir(&folder).unwrap();
-    let this = folder.join("turnlock");
-    // By another process: what this one has open for writing, a child that another test starts would have too.
-    assert!(Command::new("cp").arg(env!("CARGO_BIN_EXE_turnlock")).arg(&this).status().unwrap().success());
+    let this = copy_of_the_command(away.path());
     let output = limit::output(Command::new(&this).args(["demo", "--json", "--turns", "400"])).unwrap();
     let verdict = verdict(&output);
     assert!(output.status.success(), "{verdict:#}");
