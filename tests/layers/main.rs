@@ -280,7 +280,7 @@ fn crates() -> Vec<PathBuf> {
         "capi/src",
         "bindings/python/src",
         "tests/support/src",
-        "benches/harness/src",
+        "benches/harness",
     ]
     .iter()
     .map(|folder| root().join(folder))
