@@ -18,7 +18,8 @@ case_log=$work/case.$check_name.log
 # has done so.
 install_turnlock() {
     if [ -z "${TURNLOCK_BINDINGS_READY-}" ]; then
-        (cd "$repository" && cargo build --quiet --lib --bins --example counter --target-dir "$target")
+        # In ./check with the cargo that has built the tests.
+        (cd "$repository" && ${TURNLOCK_CARGO:-cargo} build --quiet --lib --bins --example counter --target-dir "$target")
         TURNLOCK_BUILT=$built "$repository/install.sh" "$prefix" >"$work/install.log"
         make_fake_library
     fi

@@ -65,11 +65,13 @@ need() { # need COMMAND...
 }
 
 # How tests are built and run: where Clippy is there, it compiles them, and so lints them by the way. Each package that they depend on
-# is compiled once; `cargo clippy` would check it once more. Not by an environment variable: a test that runs cargo would pass it on.
-tested=(cargo)
-if command -v clippy-driver >/dev/null && clippy-driver --version >/dev/null 2>&1; then
-    tested=(env CLIPPY_ARGS=--deny__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__ cargo --config "build.rustc-workspace-wrapper='clippy-driver'")
+# is compiled once; `cargo clippy` would check it once more. Not by cargo's own variable: a test that runs cargo would pass it on.
+# The bindings' checks have it, too, so that nothing is built twice.
+if clippy-driver --version >/dev/null 2>&1; then
+    export TURNLOCK_CARGO="env CLIPPY_ARGS=--deny__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__ cargo --config build.rustc-workspace-wrapper='clippy-driver'"
 fi
+# shellcheck disable=SC2206 # several words
+tested=(${TURNLOCK_CARGO:-cargo})
 
 # Runs a command under a limit. Once a rung has failed, those after it are not run.
 rung() { # rung NAME SECONDS COMMAND...
