@@ -89,7 +89,7 @@ pub fn a_try_at_a_lock_that_never_rests_comes_back<W: Way>() {
             });
         }
         let party = stage.party("a");
-        for _ in 0..300 {
+        for _ in 0..100 {
             let began = Instant::now();
             match party.lock(Wait::Never) {
                 Ok(held) => held.unlock().unwrap(),

@@ -64,7 +64,7 @@ fn served_by_turns<W: Way>() -> bool {
 
 /// A newcomer waits for one section of each that is before it, and not for two.
 pub fn a_newcomer_waits_for_one_section_of_each_before_it<W: Way>() {
-    const ROUNDS: usize = 10;
+    const ROUNDS: usize = 5;
     const OTHERS: usize = 6;
     let stage = Stage::<W>::new();
     let (entries, is_over) = (AtomicUsize::new(0), AtomicBool::new(false));

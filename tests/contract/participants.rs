@@ -93,7 +93,7 @@ where
     W::Party: Sync,
     for<'a> <W::Party as Party>::Held<'a>: Send,
 {
-    const PARTICIPANTS: u32 = 150;
+    const PARTICIPANTS: u32 = 60;
     let stage = Stage::<W>::with_room_for(8, 2);
     let counter = Plain::default();
     let mut turns = 0;

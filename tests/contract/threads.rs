@@ -47,7 +47,7 @@ pub fn more_files_in_turn_than_a_thread_has_caches<W: Way>() {
     let stages: Vec<Stage<W>> = (0..FILES).map(|_| Stage::new()).collect();
     let parties: Vec<W::Party> = stages.iter().map(|stage| stage.party("a")).collect();
     let mut last = [0; FILES];
-    for round in 0..200 {
+    for round in 0..64 {
         // All at once, so that those that share a cache are unlocked in an order of every kind; and one after the
         // other.
         let mut held = Vec::new();

@@ -36,7 +36,7 @@ fn run(arguments: &[&str]) -> (Output, String) {
 /// [`run`], with more legs until they are enough: on a busy machine one program may be through with its legs before another
 /// one has begun.
 fn run_with_enough_legs(arguments: &[&str]) -> (Output, String) {
-    let mut legs = 1000;
+    let mut legs = 300;
     loop {
         let (output, said) = run(&[arguments, &["--legs", &legs.to_string()]].concat());
         println!("{said}");
