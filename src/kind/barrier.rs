@@ -12,7 +12,7 @@ use crate::os::{linux::Linux, processors};
 use crate::registers::{self, Exclusively, coordination_words};
 use std::time::Duration;
 use turnlock_core::acquire::site::Limit;
-use turnlock_core::coordination::{self, Arrival, Breach, Cause, Standing};
+use turnlock_core::coordination::{self, Arrival, Awake, Breach, Cause, Standing};
 use turnlock_core::error::{Awaited, Error, Result};
 use turnlock_core::sync::Ordering::{Acquire, Relaxed};
 
@@ -256,8 +256,9 @@ impl Handle<BarrierKind> {
         let wake = &coordination_words(self.file.open.view(), self.lock.region).wake;
         let look_after =
             || barrier.look_after::<Linux>(me, generation, |slot| self.reap_if_dead(attachment, slot));
-        // With more parties than processors it would keep the others from coming.
-        let on = SleepsOn { wake, alone: false, spins: parties as usize <= processors::online() };
+        // With more parties than processors, spinning would keep the others from coming.
+        let awake = if parties as usize <= processors::online() { Awake::Spinning } else { Awake::Yielding };
+        let on = SleepsOn { wake, alone: false, awake };
         let slept = self.sleep(attachment, &on, limit, || !barrier.is_waiting(generation), look_after);
         let error = match slept {
             Ok(slept) => error_of(slept, limit, Awaited::Parties),

@@ -17,7 +17,7 @@ use crate::os::linux::Linux;
 use crate::registers::{self, Exclusively, coordination_words};
 use std::{sync::Arc, time::Duration};
 use turnlock_core::acquire::site::Limit;
-use turnlock_core::coordination::{self, Slept, Ticket};
+use turnlock_core::coordination::{self, Awake, Slept, Ticket};
 use turnlock_core::error::{Awaited, Error, Result};
 use turnlock_core::sync::Ordering::{AcqRel, Acquire};
 
@@ -327,7 +327,7 @@ impl Handle<ConditionKind> {
         let wake = &self.file.open.view().lock(self.lock.region).cells[me].called;
         let look_after =
             || self.condition().look_after::<Linux>(me, |slot| self.reap_if_dead(attachment, slot));
-        let on = SleepsOn { wake, alone: true, spins: true };
+        let on = SleepsOn { wake, alone: true, awake: Awake::Spinning };
         let slept = self.sleep(attachment, &on, limit, || !condition.is_waiting(me, ticket), look_after);
         let error = match slept {
             Ok(Slept::Over) => return Ok(()),

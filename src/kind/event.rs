@@ -12,7 +12,7 @@ use crate::os::linux::Linux;
 use crate::registers::{self, Exclusively, coordination_words};
 use std::time::Duration;
 use turnlock_core::acquire::site::Limit;
-use turnlock_core::coordination;
+use turnlock_core::coordination::{self, Awake};
 use turnlock_core::error::{Awaited, Error, Result};
 
 /// The kind of an [`Event`].
@@ -162,7 +162,7 @@ impl Handle<EventKind> {
         let _wait = self.begin_wait(attachment)?;
         let event = self.event();
         let wake = &coordination_words(self.file.open.view(), self.lock.region).wake;
-        let on = SleepsOn { wake, alone: false, spins: true };
+        let on = SleepsOn { wake, alone: false, awake: Awake::Spinning };
         let slept = self.sleep(attachment, &on, limit, || event.came(began), || Ok(()))?;
         let ended_by: Option<Error> = error_of(slept, limit, Awaited::Event);
         ended_by.map_or_else(|| self.there(|event| event.begin()).map(drop), Err)

@@ -11,7 +11,7 @@ use crate::attach::{
 use crate::os::linux::Linux;
 use crate::registers::FileLock;
 use turnlock_core::acquire::site::Limit;
-use turnlock_core::coordination::{Slept, WaitContext, sleep_until};
+use turnlock_core::coordination::{Awake, Slept, WaitContext, sleep_until};
 use turnlock_core::error::{Awaited, Error, Result};
 use turnlock_core::sync::AtomicU32;
 use turnlock_core::wait::{Stop, name_of};
@@ -34,8 +34,8 @@ pub(super) struct SleepsOn<'a> {
     pub wake: &'a AtomicU32,
     /// No other participant sleeps there.
     pub alone: bool,
-    /// It stays awake for a while first, since what it waits for may come soon.
-    pub spins: bool,
+    /// How it stays awake for a while first, since what it waits for may come soon.
+    pub awake: Awake,
 }
 
 impl<K: LockKind> Handle<K> {
@@ -99,7 +99,7 @@ impl<K: LockKind> Handle<K> {
             name: name_of(region, slot),
             limit,
             stop: Stop { cancel: Some(&attachment.cancel), interrupt: self.file.interrupt.as_ref() },
-            adaptive: on.spins.then_some(&attachment.adaptive),
+            adaptive: Some((on.awake, &attachment.adaptive)),
         };
         let slept = sleep_until::<Linux>(&context, is_over, || {
             self.check_there()?;

@@ -20,4 +20,4 @@ pub use barrier::{Arrival, Barrier, Breach, Cause, Party, Progress, Standing};
 pub use condition::{Condition, Stage, Ticket};
 pub use entry::{SleeperCell, Tag};
 pub use event::Event;
-pub use sleep::{Slept, WaitContext, sleep_until};
+pub use sleep::{Awake, Slept, WaitContext, sleep_until};

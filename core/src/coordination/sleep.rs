@@ -32,8 +32,17 @@ pub struct WaitContext<'a> {
     pub limit: Limit,
     /// What ends the wait before.
     pub stop: Stop<'a>,
-    /// How long it stays awake first; `None`: not at all.
-    pub adaptive: Option<&'a AdaptiveSpin>,
+    /// How it stays awake first, and for how long; `None`: not at all.
+    pub adaptive: Option<(Awake, &'a AdaptiveSpin)>,
+}
+
+/// How a participant stays awake.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Awake {
+    /// It spins: those that it waits for have processors of their own.
+    Spinning,
+    /// It yields its processor to those that it waits for.
+    Yielding,
 }
 
 /// How a wait ended.
@@ -66,13 +75,23 @@ pub fn sleep_until<P: Platform>(
     if context.limit == Limit::Never {
         return Ok(Slept::TimedOut);
     }
-    if context.adaptive.is_some_and(|adaptive| adaptive.spin_for_others::<P>(|| !is_over())) {
+    if let Some((Awake::Spinning, adaptive)) = context.adaptive
+        && adaptive.spin_for_others::<P>(|| !is_over())
+    {
         return Ok(Slept::Over);
     }
     let (process, began) = (P::process_mark(), P::monotonic_ns());
+    if let Some((Awake::Yielding, adaptive)) = context.adaptive
+        && adaptive.yield_for_others::<P>(began, || !is_over())
+    {
+        return Ok(Slept::Over);
+    }
     context.waiting_since.store(began.max(1), Relaxed);
     let slept = sleep::<P>(context, (process, began), is_over, &mut nap);
     if P::process_mark() == process {
+        if let (Some((Awake::Yielding, adaptive)), Ok(Slept::Over)) = (context.adaptive, &slept) {
+            adaptive.slept_for_others(P::monotonic_ns().saturating_sub(began));
+        }
         context.waiting_since.store(0, Relaxed);
         if let Some(asleep) = context.asleep {
             asleep.store(0, Relaxed);

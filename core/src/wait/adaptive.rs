@@ -39,6 +39,8 @@ pub struct AdaptiveSpin {
     spins: AtomicU32,
     next: Learned,
     further_back: Learned,
+    /// Where what it waits for is no lock.
+    others: Learned,
     no_yields_before: AtomicU64,
     paid_back: AtomicU64,
     /// How often in a row it was in vain to spin for what is no lock.
@@ -55,6 +57,7 @@ impl Default for AdaptiveSpin {
             spins: AtomicU32::new(0),
             next: Learned(AtomicU64::new(SOON)),
             further_back: Learned(AtomicU64::new(SOON)),
+            others: Learned(AtomicU64::new(SOON)),
             no_yields_before: AtomicU64::new(0),
             paid_back: AtomicU64::new(PAID_BACK_AT_LEAST),
             vain: AtomicU32::new(0),
@@ -110,22 +113,23 @@ impl AdaptiveSpin {
         now: u64,
         must_wait: impl Fn() -> bool,
     ) -> Option<bool> {
-        self.yield_by(stage, now, must_wait, || {
-            P::yield_now();
-            P::monotonic_ns()
-        })
+        self.yield_by((self.learned(stage.next), stage.began), now, must_wait, yield_once::<P>)
     }
 
-    /// [`AdaptiveSpin::yield_on`], where `yields` yields once and returns the time after it.
+    /// Likewise for something else than a lock, since `began`: the last one at a barrier. Returns whether that was enough.
+    pub fn yield_for_others<P: Platform>(&self, began: u64, must_wait: impl Fn() -> bool) -> bool {
+        self.yield_by((&self.others, began), began, must_wait, yield_once::<P>) == Some(true)
+    }
+
+    /// Yields while `must_wait`, for as long as is learned, since `began`. `yields` yields once and returns the time after it.
     fn yield_by(
         &self,
-        stage: Stage,
+        (learned, began): (&Learned, u64),
         mut now: u64,
         must_wait: impl Fn() -> bool,
         yields: impl Fn() -> u64,
     ) -> Option<bool> {
-        let learned = self.learned(stage.next);
-        let until = stage.began + learned.length();
+        let until = began + learned.length();
         if now >= until || now < self.no_yields_before.load(Relaxed) {
             return None;
         }
@@ -158,6 +162,13 @@ impl AdaptiveSpin {
         }
     }
 
+    /// Likewise after a sleep until what is no lock has come.
+    pub fn slept_for_others(&self, slept: u64) {
+        if slept < SOON {
+            self.others.was_enough();
+        }
+    }
+
     /// Returns whether it is of use to be awake as soon as one is next in the queue.
     pub fn is_eager(&self) -> bool {
         self.next.length() > 0
@@ -180,6 +191,12 @@ impl Learned {
     fn was_in_vain(&self) {
         self.0.store(self.0.load(Relaxed) / 2, Relaxed);
     }
+}
+
+/// Yields once, and returns the time after it.
+fn yield_once<P: Platform>() -> u64 {
+    P::yield_now();
+    P::monotonic_ns()
 }
 
 /// How many spins it took until `must_wait` was false; `None`: more than `budget`.
@@ -215,7 +232,7 @@ mod tests {
                 self.0.set(self.0.get() + step);
                 self.0.get()
             };
-            adaptive.yield_by(Stage { next, began }, began, must_wait, yields)
+            adaptive.yield_by((adaptive.learned(next), began), began, must_wait, yields)
         }
     }
 
