@@ -23,7 +23,8 @@
 //! one. In it each hold is read before the wait word of the thread that holds. If that word has the number that the first reading saw,
 //! the hold was read in the midst of that one wait: it was there before the second reading began, and until that load. So at the
 //! moment between the two readings every wait of the circle was under way, and every hold of it was held. From then on none of these
-//! threads can go on, unless it is ended from outside: by a cancel, a signal handler that releases, a kill.
+//! threads can go on, unless it is ended from outside: by a cancel, a signal handler that releases, a kill. A full fence between the
+//! readings and one after each wait make this hold where a load may return an old value, too.
 //!
 //! A signal handler may take a lock while its thread waits, and give it back. Therefore fencing tokens are compared too, and a wait is
 //! told only of a circle that it finds again at the end of its next nap.

@@ -7,7 +7,8 @@ use super::{
     wait_word::WaitWord,
 };
 use crate::algorithm::{claim::Relation, eviction::Skipped, ownership::token_in};
-use crate::sync::{Ordering::Relaxed, full_fence};
+use crate::mutants::{Mutant, full_fence_unless};
+use crate::sync::Ordering::Relaxed;
 
 /// Looks for a circle that the wait by slot `last` closed: of the waits in it that may be told, `last` began its own after all others. Returns
 /// whether there is one, which is in `cycle` then. It was there at one moment: two readings agree on each edge, and all in it are
@@ -23,8 +24,8 @@ pub fn find<G: WaitGraph>(
     if !search.read_first(cycle) {
         return false;
     }
-    // Between the last load of the first reading and the first of the second one.
-    full_fence();
+    // Partner: the full fence in `WaitWord::end`.
+    full_fence_unless(Mutant::NoFenceBetweenReadings);
     stands(graph, cycle.edges(), |edge| edge.waiter == last || is_alive(edge.waiter))
 }
 

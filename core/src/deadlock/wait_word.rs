@@ -1,10 +1,10 @@
 //! What a slot says of its participant's wait.
 
 use super::graph::WaitGraph;
+use crate::mutants::{Mutant, full_fence_unless, release_unless};
 use crate::sync::{
     AtomicU64,
-    Ordering::{Acquire, Relaxed, Release},
-    fence,
+    Ordering::{Acquire, Relaxed},
 };
 
 /// The word of a wait without a limit, of a thread's own slot: region + 1 in the low 16 bits, or 0; whether the wait may be told of a
@@ -29,7 +29,7 @@ impl WaitWord {
         let told = if may_be_told { MAY_BE_TOLD } else { 0 };
         let word = before.next() | (region as u64 + 1) | told;
         // Release. Partner: the acquire load in `of`: a reader of the word sees all that the thread holds, and its claim.
-        wait.store(word, Release);
+        wait.store(word, release_unless(Mutant::RelaxedWait));
         before
     }
 
@@ -37,9 +37,9 @@ impl WaitWord {
     pub fn end(wait: &AtomicU64, before: Self) {
         let now = Self(wait.load(Relaxed));
         wait.store(now.next() | before.0 & (ONE - 1), Relaxed);
-        // Partner: the acquire loads of `held` and of claims in `Edge::read`. If such a load reads a store that comes after this fence, the
-        // load of this word that comes after it does not read the wait.
-        fence(Release);
+        // Partner: the full fence between the two readings. If ours comes first, the second reading does not read the wait; if theirs
+        // does, the wait was under way between the two.
+        full_fence_unless(Mutant::NoFenceAfterWait);
     }
 
     fn next(self) -> u64 {
