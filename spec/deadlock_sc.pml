@@ -13,7 +13,7 @@
  * LEFT OUT: edges through the queue of a lock; several holders of one lock (each is an edge, and one suffices); slots that are taken
  * anew; who of a circle is told, and that it must be found twice, a nap apart.
  *
- * THE LABELS are the code's steps (src/deadlock):
+ * THE LABELS are the code's steps (core/src/deadlock):
  *   begin_wait, end_wait        WaitWord::begin, WaitWord::end; between them the wait
  *   read_first                  Search::read_first
  *   read_again                  stands

@@ -21,6 +21,8 @@ pub mod algorithm;
 #[forbid(unsafe_code)]
 pub mod coordination;
 #[forbid(unsafe_code)]
+pub mod deadlock;
+#[forbid(unsafe_code)]
 pub mod error;
 #[forbid(unsafe_code)]
 pub mod event;

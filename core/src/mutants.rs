@@ -238,11 +238,23 @@ pub enum Mutant {
     ServerEndsUnseen,
     /// The server acquires without a look whether the request was withdrawn before its call could be cancelled.
     WithdrawalUnseen,
+    /// A circle of waits that one reading found is reported, without the second reading.
+    OneReading,
+    /// The second reading compares which slot is in the way of which, but not the fencing token and the numbers of the waits.
+    ComparesSlotsOnly,
+    /// The word that says that a thread waits is published without an order.
+    RelaxedWait,
+    /// No full fence after a thread has said that it waits no more.
+    NoFenceAfterWait,
+    /// No full fence between the two readings of a circle.
+    NoFenceBetweenReadings,
+    /// A search for a circle goes on past waits that began after the one that searches.
+    PastLaterWaits,
 }
 
 impl Mutant {
     /// Every mutant. The table in `docs/reliability.md` says what catches it.
-    pub const ALL: [Mutant; 111] = [
+    pub const ALL: [Mutant; 117] = [
         Mutant::NoChoosing,
         Mutant::NoFenceAfterChoosing,
         Mutant::NoFenceBeforeWait,
@@ -354,6 +366,12 @@ impl Mutant {
         Mutant::GrantForgotten,
         Mutant::ServerEndsUnseen,
         Mutant::WithdrawalUnseen,
+        Mutant::OneReading,
+        Mutant::ComparesSlotsOnly,
+        Mutant::RelaxedWait,
+        Mutant::NoFenceAfterWait,
+        Mutant::NoFenceBetweenReadings,
+        Mutant::PastLaterWaits,
     ];
 }
 

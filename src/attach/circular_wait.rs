@@ -1,8 +1,9 @@
 //! The search for deadlocks by a waiter that sleeps: when it looks, and what it says of its own wait meanwhile.
 
 use super::attachment::Attachment;
-use crate::deadlock::{self, Cycle, WaitWord};
-use crate::os::liveness_lock::Probe;
+use crate::deadlock;
+use crate::os::liveness_lock::{Probe, Seen};
+use turnlock_core::deadlock::{Cycle, WaitWord, find};
 use turnlock_core::error::{Error, Result};
 
 /// So long a waiter sleeps before the first search. A deadlock lasts; most waits do not.
@@ -53,15 +54,16 @@ impl CircularWait {
         let (file, slot) = (&attachment.file, attachment.slot);
         let view = file.view();
         if self.before.is_none() {
-            self.before = Some(WaitWord::begin(&view.slots()[slot], region, self.may_be_told));
+            self.before = Some(WaitWord::begin(&view.slots()[slot].wait, region, self.may_be_told));
         }
         if !self.may_be_told {
             self.next = u64::MAX;
             return Ok(());
         }
         let probe = Probe::new(file.reopen(), slot);
+        let is_alive = |other: usize| probe.look(other).0 == Seen::Alive;
         let mut cycle = Cycle::default();
-        if !deadlock::find(view, slot, &|other| probe.look(other).0, &mut cycle) {
+        if !find(&view, slot, &is_alive, &mut cycle) {
             self.found = None;
             self.next = waited + (waited / SHARE).clamp(FIRST, SELDOM);
             return Ok(());
@@ -72,7 +74,7 @@ impl CircularWait {
             self.found = found;
             return Ok(());
         }
-        let cycle = cycle.in_words(view);
+        let cycle = deadlock::in_words(&cycle, view);
         self.proved = Some(cycle.clone());
         Err(Error::CircularWait(cycle))
     }
@@ -81,7 +83,7 @@ impl CircularWait {
     pub fn end(&mut self, attachment: &Attachment) {
         // In a forked child it is the parent's.
         if let Some(before) = self.before.take().filter(|_| attachment.is_ours()) {
-            WaitWord::end(&attachment.file.view().slots()[attachment.slot], before);
+            WaitWord::end(&attachment.file.view().slots()[attachment.slot].wait, before);
         }
     }
 }

@@ -1,11 +1,10 @@
 //! The walk over words that the test writes: which edges there are, and who closed a circle.
 
-use super::{Cycle, WaitWord, all, find};
 use crate::layout::{Geometry, Kind, LivenessLockKind, View};
-use crate::os::liveness_lock::Seen;
 use crate::slots;
 use std::{alloc, ptr::NonNull};
 use turnlock_core::algorithm::claim::{Claim, Mode};
+use turnlock_core::deadlock::{Cycle, WaitWord, all, find};
 use turnlock_core::sync::Ordering::Relaxed;
 
 /// A file in memory, which nothing else uses.
@@ -69,13 +68,13 @@ impl Scene {
         lock.cells[slot].waiting_since.store(since, Relaxed);
         lock.cells[slot].since.store(since, Relaxed);
         lock.cells[slot].doorway.store(1, Relaxed);
-        WaitWord::begin(&view.slots()[slot], region, may_be_told);
+        WaitWord::begin(&view.slots()[slot].wait, region, may_be_told);
     }
 
     /// The slots of the circle that the wait by `slot` closed, from it on.
     fn closed_by(&self, slot: usize) -> Vec<usize> {
         let mut cycle = Cycle::default();
-        let found = find(self.view(), slot, &|_| Seen::Alive, &mut cycle);
+        let found = find(&self.view(), slot, &|_| true, &mut cycle);
         if found { cycle.edges().iter().map(|edge| edge.waiter).collect() } else { Vec::new() }
     }
 }
@@ -111,7 +110,7 @@ fn a_circle_is_found_from_the_wait_that_began_last_alone() {
         for other in 0..threads - 1 {
             assert_eq!(scene.closed_by(other), [], "{other} of {threads}");
         }
-        assert_eq!(all(scene.view(), &|_| Seen::Alive).len(), 1);
+        assert_eq!(all(&scene.view(), &|_| true).len(), 1);
     }
 }
 
@@ -123,16 +122,13 @@ fn a_wait_that_may_not_be_told_is_not_the_one_that_closed_it() {
     assert_eq!(scene.closed_by(0), [0, 1]);
     // Where none may be told, observers see it all the same.
     scene.waits(0, 2, Exclusive, 10, false);
-    assert_eq!(all(scene.view(), &|_| Seen::Alive).len(), 1);
+    assert_eq!(all(&scene.view(), &|_| true).len(), 1);
 }
 
 #[test]
 fn what_is_dead_or_not_known_to_live_closes_no_circle() {
     let scene = circle(3);
-    for seen in [Seen::Dead, Seen::Unknown] {
-        let look = |slot| if slot == 1 { seen } else { Seen::Alive };
-        assert!(!find(scene.view(), 2, &look, &mut Cycle::default()));
-    }
+    assert!(!find(&scene.view(), 2, &|slot| slot != 1, &mut Cycle::default()));
 }
 
 #[test]
@@ -220,16 +216,16 @@ fn one_in_the_passive_set_waits_for_the_designated_waker() {
 #[test]
 fn a_wait_in_a_handler_ends_inside_the_one_that_it_interrupted() {
     let scene = Scene::new(&[Kind::Mutex, Kind::Mutex], 1);
-    let (view, record) = (scene.view(), &scene.view().slots()[0]);
-    let region = || WaitWord::of(view, 0).and_then(|word| word.region(view));
-    let outer = WaitWord::begin(record, 1, true);
-    let first = WaitWord::of(view, 0);
-    let inner = WaitWord::begin(record, 2, true);
+    let (view, wait) = (scene.view(), &scene.view().slots()[0].wait);
+    let region = || WaitWord::of(&view, 0).and_then(|word| word.region(&view));
+    let outer = WaitWord::begin(wait, 1, true);
+    let first = WaitWord::of(&view, 0);
+    let inner = WaitWord::begin(wait, 2, true);
     assert_eq!(region(), Some(2));
-    WaitWord::end(record, inner);
+    WaitWord::end(wait, inner);
     assert_eq!(region(), Some(1));
-    assert_ne!(WaitWord::of(view, 0), first, "what was read before counts no more");
-    WaitWord::end(record, outer);
+    assert_ne!(WaitWord::of(&view, 0), first, "what was read before counts no more");
+    WaitWord::end(wait, outer);
     assert_eq!(region(), None);
 }
 
@@ -239,7 +235,7 @@ fn words_that_no_participant_writes_end_a_search_and_no_more() {
     for garbage in [u64::MAX, 0xffff, 5, 1 << 16, 2] {
         scene.view().slots()[1].wait.store(garbage, Relaxed);
         scene.closed_by(2);
-        all(scene.view(), &|_| Seen::Alive);
+        all(&scene.view(), &|_| true);
     }
     scene.view().lock(1).words.designated_waker.store(u32::MAX, Relaxed);
     scene.view().directory()[0].kind.store(77, Relaxed);

@@ -1,4 +1,4 @@
-//! Deadlocks, as an observer finds them: what is one is said in [`crate::deadlock`].
+//! Deadlocks, as an observer finds them: what is one is said in [`turnlock_core::deadlock`].
 
 use super::{
     deadlock_status::{Deadlock, DeadlockedClaim, DeadlockedParticipant},
@@ -7,19 +7,19 @@ use super::{
     shown,
     status::Claim,
 };
-use crate::deadlock::{self, Blocks, Cycle, Edge};
 use crate::layout::Kind;
 use crate::os::{clock, liveness_lock::Seen};
 use crate::registers::Claimed;
 use turnlock_core::algorithm::claim::{self as core_claim, Relation};
+use turnlock_core::deadlock::{self, Blocks, Cycle, Edge};
 use turnlock_core::error::Result;
 use turnlock_core::sync::Ordering::Relaxed;
 
 impl Observer<'_> {
     /// Returns all deadlocks, one for each wait that closed one.
     pub fn deadlocks(&self) -> Result<Vec<Deadlock>> {
-        let look = |slot: usize| self.seen(slot).unwrap_or(Seen::Unknown);
-        deadlock::all(self.view(), &look).iter().map(|cycle| self.deadlock(cycle)).collect()
+        let is_alive = |slot: usize| self.seen(slot).is_ok_and(|seen| seen == Seen::Alive);
+        deadlock::all(&self.view(), &is_alive).iter().map(|cycle| self.deadlock(cycle)).collect()
     }
 
     fn deadlock(&self, cycle: &Cycle) -> Result<Deadlock> {

@@ -3,7 +3,7 @@
 
 use super::{
     acquired::PreviousOwner,
-    handle::{BiasUse, ClaimOf, Handle, LockKind},
+    handle::{ClaimOf, Handle, LockKind},
 };
 use crate::attach::{attachment::Attachment, locked_by, thread};
 use crate::layout::Kind;
@@ -110,10 +110,11 @@ impl<K: LockKind> Handle<K> {
         self.with_holder(token, |attachment| self.is_contended_at(attachment))
     }
 
-    /// Returns whether another participant waits behind the holder. Without waiters it is one look: of a biased holder at the
-    /// bias word, which a queue head has under revocation; of another at the hints that waiters leave in its cell. Either may
-    /// be left of a waiter that has gone, so then the waiters' own words decide; on a ring, where waiters are at their left
-    /// neighbours' cells, at once.
+    /// Returns whether another participant waits behind the holder. Of a mutex, without waiters, it is one look: of a biased holder at
+    /// the bias word, which a queue head has under revocation; of another at the hints that waiters leave in its cell. Either may
+    /// be left of a waiter that has gone, so then the waiters' own words decide. Of other kinds they decide at once: the hints are in
+    /// the cell of the slot that a waiter waits for, which need not be ours. On a ring that is its left neighbour; elsewhere, beside
+    /// other holders, the last one before it that conflicts.
     pub(super) fn is_contended_at(&self, attachment: &Attachment) -> Result<bool> {
         let attempt = self.owned(attachment)?;
         attempt.check_owner(None)?;
@@ -121,10 +122,8 @@ impl<K: LockKind> Handle<K> {
         let holding = attempt.site.local().holding();
         let (lock, me) = (FileLock::new(self.file.open.view(), self.lock.region), attachment.slot);
         let maybe = match self.config.discipline {
-            // A waiter for permits, or for the members of a group, is parked at the slot before it, which need not be ours.
-            Discipline::Queue if K::IN_PARTS || K::KIND == Kind::GroupLock || holding.is_none() => true,
+            Discipline::Queue if K::KIND != Kind::Mutex || holding.is_none() => true,
             Discipline::Queue if holding.is_some_and(|holding| holding.unbiased) => lock.may_have_waiters(me),
-            Discipline::Queue if K::BIAS == BiasUse::Readers => true,
             Discipline::Queue => !lock.bias().is_unrevoked(attachment.mark),
             Discipline::Ring { .. } | Discipline::Messages => true,
         };

@@ -62,8 +62,9 @@ macro_rules! guard_methods {
 guard_methods!(Guard GuardAs);
 
 impl<K: LockKind> Guard<'_, K> {
-    /// Returns whether another participant is queued behind this one, so that a long holder can unlock for a moment. Without
-    /// waiters it is one look: at the bias word if the lock was taken by its bias, else at the hints of this holder's cell.
+    /// Returns whether another participant is queued behind this one, so that a long holder can unlock for a moment. Of a mutex,
+    /// without waiters, it is one look: at the bias word if the lock was taken by its bias, else at the hints of this holder's cell.
+    /// Of other kinds it is a load for each slot in use.
     ///
     /// The answer is a hint. It misses a waiter that came some microseconds ago and spins, and may miss one that still has
     /// patience ([`super::MutexOptions::patience`]) and has backed off. Where it is `true`, a waiter was there a moment ago.

@@ -30,7 +30,7 @@ pub struct SlotRecord {
     /// Not 0 while that thread may be asleep on `bell`.
     pub asleep: AtomicU32,
     /// Which lock the participant waits for without a limit, if it is a thread's own and has slept: a
-    /// [`crate::deadlock::WaitWord`].
+    /// [`turnlock_core::deadlock::WaitWord`].
     pub wait: AtomicU64,
     /// What the participant calls itself.
     pub label: Text<8>,

@@ -178,6 +178,32 @@ fn a_writer_that_waits_lets_no_later_reader_pass() {
     }
 }
 
+/// A writer is parked at the slot of one of those before it.
+#[test]
+fn each_holder_beside_others_is_told_of_a_waiter() {
+    let _no_hang = NoHang::for_seconds(60);
+    let place = Place::new();
+    let file = LockFile::open(place.lock_file()).unwrap();
+    let lock = file.rwlock_options().patience(Duration::ZERO).open("a").unwrap();
+    let [one, other, third] = [(); 3].map(|()| file.participant().unwrap());
+    // All by the queue: a lock that is new is not biased.
+    let first = lock.upgradable_as(&one).unwrap();
+    let second = lock.read_as(&other).unwrap();
+    let last = lock.read_as(&third).unwrap();
+    assert!(!first.is_contended() && !second.is_contended() && !last.is_contended());
+    std::thread::scope(|threads| {
+        let writer = threads.spawn(|| drop(lock.write().unwrap()));
+        until("the last holder is told", || last.is_contended());
+        until("the one before it is told", || second.is_contended());
+        until("the first one is told", || first.is_contended());
+        drop(last);
+        until("the one before it is still told", || second.is_contended());
+        drop(second);
+        drop(first);
+        join(writer);
+    });
+}
+
 /// A reader is inside that entered by the queue, so that a writer is not at its head; and another one enters by the bias.
 struct BesideBiasedReader<'a> {
     file: &'a LockFile,

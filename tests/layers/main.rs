@@ -24,6 +24,7 @@ const LAYERS: [(&str, &[&str]); 2] = [
             "acquire",
             "wait",
             "coordination",
+            "deadlock",
             "spsc",
             "requests",
         ],

@@ -233,6 +233,11 @@ pub fn enter_within(
     }
 }
 
+/// Likewise, by a wait that has no limit.
+pub fn enter_without_limit(trial: &Trial, lock: &Lock) -> bool {
+    has_its_turn!(trial, trial.arena.closed.load(SeqCst), lock.lock().unwrap())
+}
+
 /// Another process, `turnlock reset` for example, repairs the data and opens the lock again.
 fn reset(trial: &Trial, lock: &Lock) {
     let arena = trial.arena;

@@ -5,6 +5,7 @@
 //! writes into the arena on its way tells them what they may expect.
 
 mod bias;
+mod circle;
 mod close;
 mod coordination;
 mod enter;
@@ -67,6 +68,7 @@ pub const ALL: &[Scenario] = &[
     stopping("timed lock: one asleep behind", wait::times_out_before_another),
     stopping("cancel: the waiter", wait::is_cancelled),
     Scenario { threads: true, ..alone("cancel: the caller", wait::cancels) },
+    alone("circle: searched for, told, released", circle::is_told),
     stopping("unlock: one asleep behind", leave::wakes),
     alone("unlock: repaired", leave::repairs),
     alone("unlock: not repaired", leave::does_not_repair),

@@ -2,45 +2,46 @@
 
 use super::{
     cycle::Cycle,
-    edge::{Edge, lock_in, wait_of},
-    wait_word::{self, WaitWord},
+    edge::{Edge, wait_of},
+    graph::{WaitGraph, WaitedLock},
+    wait_word::WaitWord,
 };
-use crate::layout::View;
-use crate::os::liveness_lock::Seen;
-use turnlock_core::acquire::site::Lock;
-use turnlock_core::algorithm::{claim::Relation, eviction::Skipped, ownership::token_in};
-use turnlock_core::sync::{Ordering::Relaxed, full_fence};
-
-/// How the life of a slot's participant is asked for.
-pub type Look<'a> = &'a dyn Fn(usize) -> Seen;
+use crate::algorithm::{claim::Relation, eviction::Skipped, ownership::token_in};
+use crate::mutants::{Mutant, full_fence_unless};
+use crate::sync::Ordering::Relaxed;
 
 /// Looks for a circle that the wait by slot `last` closed: of the waits in it that may be told, `last` began its own after all others. Returns
 /// whether there is one, which is in `cycle` then. It was there at one moment: two readings agree on each edge, and all in it are
-/// alive. Takes no memory from the allocator.
-pub fn find(view: View, last: usize, look: Look, cycle: &mut Cycle) -> bool {
-    let Some(closed) = Began::of(view, last) else { return false };
-    let mut search = Search { view, closed, seen: [Skipped::NONE, Skipped::NONE] };
+/// alive, which `is_alive` is asked of those of other slots. Takes no memory from the allocator.
+pub fn find<G: WaitGraph>(
+    graph: &G,
+    last: usize,
+    is_alive: &dyn Fn(usize) -> bool,
+    cycle: &mut Cycle,
+) -> bool {
+    let Some(closed) = Began::of(graph, last) else { return false };
+    let mut search = Search { graph, closed, seen: [Skipped::NONE, Skipped::NONE] };
     if !search.read_first(cycle) {
         return false;
     }
-    // Between the last load of the first reading and the first of the second one.
-    full_fence();
-    stands(view, cycle.edges(), |edge| edge.waiter == last || look(edge.waiter) == Seen::Alive)
+    // Partner: the full fence in `WaitWord::end`.
+    full_fence_unless(Mutant::NoFenceBetweenReadings);
+    stands(graph, cycle.edges(), |edge| edge.waiter == last || is_alive(edge.waiter))
 }
 
 /// The second reading: whether each edge is as it was, and then whether each waiter lives.
-fn stands(view: View, edges: &[Edge], is_alive: impl Fn(&Edge) -> bool) -> bool {
-    let is_unchanged = |edge: &Edge| Edge::read(view, edge.waiter, edge.blocker, edge.next) == Some(*edge);
+fn stands(graph: &impl WaitGraph, edges: &[Edge], is_alive: impl Fn(&Edge) -> bool) -> bool {
+    let is_unchanged = |edge: &Edge| Edge::read(graph, edge.waiter, edge.blocker, edge.next) == Some(*edge);
     edges.iter().all(is_unchanged) && edges.iter().all(is_alive)
 }
 
 /// Returns a circle for each wait that closed one, as [`find`] does.
-pub fn all(view: View, look: Look) -> Vec<Cycle> {
+pub fn all(graph: &impl WaitGraph, is_alive: &dyn Fn(usize) -> bool) -> Vec<Cycle> {
     let closed_by = |slot: usize| {
         let mut cycle = Cycle::default();
-        find(view, slot, look, &mut cycle).then_some(cycle)
+        find(graph, slot, is_alive, &mut cycle).then_some(cycle)
     };
-    (0..view.slots_bound()).filter_map(closed_by).collect()
+    (0..graph.slots_bound()).filter_map(closed_by).collect()
 }
 
 /// When a wait began: those that may be told are told in the order of this.
@@ -52,8 +53,8 @@ struct Began {
 }
 
 impl Began {
-    fn of(view: View, slot: usize) -> Option<Self> {
-        wait_of(view, slot).map(|(since, may_be_told)| Self { may_be_told, since, slot })
+    fn of(graph: &impl WaitGraph, slot: usize) -> Option<Self> {
+        wait_of(graph, slot).map(|(since, may_be_told)| Self { may_be_told, since, slot })
     }
 
     /// Returns whether this wait, and not `other`, is the one that closed a circle in which both are.
@@ -63,8 +64,8 @@ impl Began {
 }
 
 /// The first reading.
-struct Search<'a> {
-    view: View<'a>,
+struct Search<'a, G> {
+    graph: &'a G,
     /// The wait that is to have closed the circle.
     closed: Began,
     /// The slots from which no way leads back: those that were come to by a hold, and those that were come to through the queue.
@@ -81,7 +82,7 @@ struct Node {
     next: usize,
 }
 
-impl Search<'_> {
+impl<G: WaitGraph> Search<'_, G> {
     /// Finds a way from the first slot back to it, depth first.
     fn read_first(&mut self, cycle: &mut Cycle) -> bool {
         let first = Node { slot: self.closed.slot, by_queue: false, next: 0 };
@@ -113,7 +114,7 @@ impl Search<'_> {
     /// Returns whether the way goes on by an edge: not to a wait that began later, nor where it has been.
     fn is_to_be_seen(&mut self, edge: &Edge) -> bool {
         let by_queue = !edge.is_by_holding();
-        let is_later = Began::of(self.view, edge.next).is_none_or(|next| next.closed_after(self.closed));
+        let is_later = Began::of(self.graph, edge.next).is_none_or(|next| next.closed_after(self.closed));
         // What was come to by a hold went on by either.
         let is_known = self.seen[0].has(edge.next) || by_queue && self.seen[1].has(edge.next);
         if !is_later && !is_known {
@@ -123,23 +124,22 @@ impl Search<'_> {
     }
 
     fn next_edge(&self, node: &mut Node) -> Option<Edge> {
-        let view = self.view;
-        let lock = lock_in(view, WaitWord::of(view, node.slot)?.region(view)?);
-        if lock.claims.relation == Relation::Permits {
+        let graph = self.graph;
+        let lock = graph.lock(WaitWord::of(graph, node.slot)?.region(graph)?);
+        if lock.relation() == Relation::Permits {
             return None;
         }
-        // Relaxed: who comes later is found at the next search.
-        let bound = (lock.lock.header.slots_in_use.load(Relaxed) as usize).min(view.slots_bound());
+        let bound = lock.slots_in_use().min(graph.slots_bound());
         let end = if node.by_queue { bound } else { 2 * bound };
         while node.next < end {
             let (by_holding, blocker) = (node.next < bound, node.next % bound);
             node.next += 1;
             let may_block = match by_holding {
                 true => token_in(lock.held(blocker).load(Relaxed)).is_some(),
-                false => blocker != node.slot && WaitWord::of(view, blocker).is_some(),
+                false => blocker != node.slot && WaitWord::of(graph, blocker).is_some(),
             };
-            let next = if may_block { waiting_slot_of(view, blocker) } else { None };
-            let edge = next.and_then(|next| Edge::read(view, node.slot, blocker, next));
+            let next = if may_block { waiting_slot_of(graph, blocker) } else { None };
+            let edge = next.and_then(|next| Edge::read(graph, node.slot, blocker, next));
             if let Some(edge) = edge.filter(|edge| edge.is_by_holding() == by_holding) {
                 return Some(edge);
             }
@@ -150,13 +150,10 @@ impl Search<'_> {
 
 /// Returns the slot by which the thread waits that has slot `slot`, if it waits: that slot as a rule. A thread that holds several
 /// parts has several slots.
-fn waiting_slot_of(view: View, slot: usize) -> Option<usize> {
-    let record = &view.slots()[slot];
-    if !wait_word::is_of_thread(record) {
+fn waiting_slot_of(graph: &impl WaitGraph, slot: usize) -> Option<usize> {
+    if !graph.is_of_thread(slot) {
         return None;
     }
-    let waits = |other: &usize| {
-        WaitWord::of(view, *other).is_some() && wait_word::is_same_thread(record, &view.slots()[*other])
-    };
-    std::iter::once(slot).chain(0..view.slots_bound()).find(waits)
+    let waits = |other: &usize| WaitWord::of(graph, *other).is_some() && graph.is_same_thread(slot, *other);
+    std::iter::once(slot).chain(0..graph.slots_bound()).find(waits)
 }

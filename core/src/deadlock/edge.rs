@@ -1,15 +1,15 @@
 //! One edge: a thread waits for another one, which waits too.
 
-use super::wait_word::{self, WaitWord};
-use crate::layout::{Algorithm, Kind, View};
-use crate::registers::{Claimed, FileLock};
-use turnlock_core::acquire::site::Lock;
-use turnlock_core::algorithm::{
-    Place, Protocol,
-    claim::{Claim, Claims, Mode, Relation},
+use super::{
+    graph::{WaitGraph, WaitedLock},
+    wait_word::WaitWord,
+};
+use crate::algorithm::{
+    Place,
+    claim::{Claim, Mode, Relation},
     ownership::token_in,
 };
-use turnlock_core::sync::Ordering::{Acquire, Relaxed};
+use crate::sync::Ordering::Acquire;
 
 /// A thread waits for a lock, and another one is in its way, which waits as well. Two that are equal say that nothing of it has
 /// changed.
@@ -67,17 +67,15 @@ impl Edge {
     ///
     /// In this order, by acquire loads, so that none is moved before another: the waiter's wait, the hold, the wait of the thread that
     /// holds.
-    pub fn read(view: View, waiter: usize, blocker: usize, next: usize) -> Option<Self> {
-        let records = view.slots();
-        let generations = [waiter, blocker, next].map(|slot| records[slot].generation.load(Acquire));
-        let word = WaitWord::of(view, waiter)?;
-        let region = word.region(view)?;
-        let lock = lock_in(view, region);
-        let claims = lock.queue().claims;
+    pub fn read(graph: &impl WaitGraph, waiter: usize, blocker: usize, next: usize) -> Option<Self> {
+        let generations = [waiter, blocker, next].map(|slot| graph.generation(slot).load(Acquire));
+        let word = WaitWord::of(graph, waiter)?;
+        let region = word.region(graph)?;
+        let lock = graph.lock(region);
         let since = lock.waiting_since(waiter);
-        let wants = claims.read(waiter);
+        let wants = lock.claim(waiter);
         let held = token_in(lock.held(blocker).load(Acquire));
-        let mut has = claims.read(blocker);
+        let mut has = lock.claim(blocker);
         let is_in_the_way = match held {
             // One that upgrades waits for others to be outside.
             Some(_) if blocker == waiter => return None,
@@ -85,7 +83,7 @@ impl Edge {
                 // One that is upgrading holds the lock upgradable; that later readers wait for it is a matter of the queue.
                 let mode = if has.mode == Mode::Upgrading { Mode::Upgradable } else { has.mode.held() };
                 let holds = Claim { mode, ..has };
-                claims.conflict(wants, holds).then(|| {
+                lock.conflict(wants, holds).then(|| {
                     has = holds;
                     Blocks::ByHolding(token)
                 })
@@ -94,13 +92,12 @@ impl Edge {
         };
         let blocks = match is_in_the_way {
             Some(blocks) => blocks,
-            None => before_in_the_queue(view, &lock, region, (waiter, wants), (blocker, has))?,
+            None => before_in_the_queue(&lock, (waiter, wants), (blocker, has))?,
         };
-        let is_thread = wait_word::is_of_thread(&records[blocker])
-            && wait_word::is_same_thread(&records[blocker], &records[next]);
-        let next_word = WaitWord::of(view, next).filter(|_| is_thread)?;
+        let is_thread = graph.is_of_thread(blocker) && graph.is_same_thread(blocker, next);
+        let next_word = WaitWord::of(graph, next).filter(|_| is_thread)?;
         let is_at_one_lock = matches!(blocks, Blocks::ByHolding(_))
-            || blocker == next && next_word.region(view) == Some(region);
+            || blocker == next && next_word.region(graph) == Some(region);
         (since != 0 && is_at_one_lock).then_some(Self {
             waiter,
             region,
@@ -122,57 +119,43 @@ impl Edge {
     }
 }
 
-/// Returns the lock in `region`, whatever its kind.
-pub fn lock_in(view: View<'_>, region: usize) -> FileLock<'_, Claimed> {
-    FileLock::claimed(view, region, Claimed::in_region(view, region))
-}
-
 /// Returns when the wait of slot `slot` began, and whether it may be told of a deadlock; `None`: it is no thread that waits.
-pub fn wait_of(view: View, slot: usize) -> Option<(u64, bool)> {
-    let word = WaitWord::of(view, slot)?;
-    let since = lock_in(view, word.region(view)?).waiting_since(slot);
+pub fn wait_of(graph: &impl WaitGraph, slot: usize) -> Option<(u64, bool)> {
+    let word = WaitWord::of(graph, slot)?;
+    let since = graph.lock(word.region(graph)?).waiting_since(slot);
     (since != 0).then_some((since, word.may_be_told()))
 }
 
 /// Returns the numbers of a slot that is queued for good before the waiter. One that is not queued for good may leave the queue, and one
 /// that was evicted is passed over.
 fn before_in_the_queue(
-    view: View,
-    lock: &FileLock<Claimed>,
-    region: usize,
+    lock: &impl WaitedLock,
     (waiter, wants): (usize, Claim),
     (before, theirs): (usize, Claim),
 ) -> Option<Blocks> {
     // Where every two claims conflict, whoever keeps the one before out keeps the waiter out too, and that is the shorter way. (And the
     // queue of a ring, or of a lock by messages, is for something else.)
-    if lock.claims.relation == Relation::Always || is_without_queue(view, region) {
+    if lock.relation() == Relation::Always || !lock.has_queue() {
         return None;
     }
-    let queue = lock.queue();
-    let Place::Numbered(number) = queue.place(before) else { return None };
+    let Place::Numbered(number) = lock.place(before) else { return None };
     let is_inside = lock.held(before).load(Acquire) != 0;
     let waits = !is_inside || theirs.mode == Mode::Upgrading;
-    if !waits || lock.since(before) == 0 || lock.eviction(before).is_evicted() {
+    if !waits || lock.since(before) == 0 || lock.is_evicted(before) {
         return None;
     }
-    match queue.place(waiter) {
+    match lock.place(waiter) {
         Place::Numbered(mine) => {
-            let is_before = (number, before) < (mine, waiter) && queue.claims.conflict(wants, theirs);
+            let is_before = (number, before) < (mine, waiter) && lock.conflict(wants, theirs);
             is_before.then_some(Blocks::ByQueueing(number, mine))
         }
         // It does not come back from the passive set before the designated waker has had its turn, whatever the two want: as long as that
         // one is kept out by a holder, no other participant takes its place.
         Place::Idle => {
-            let is_passive = lock.lock.passive[waiter].load(Acquire) != 0;
-            let designated = lock.lock.words.designated_waker.load(Acquire) as usize;
+            let is_passive = lock.passive(waiter).load(Acquire) != 0;
+            let designated = lock.designated_waker().load(Acquire) as usize;
             (is_passive && designated == before + 1).then_some(Blocks::ByQueueing(number, 0))
         }
         Place::Choosing | Place::Corrupt(_) => None,
     }
-}
-
-fn is_without_queue(view: View, region: usize) -> bool {
-    let entry = &view.directory()[region - 1];
-    let by_messages = Algorithm::of(entry.algorithm.load(Relaxed)).is_some_and(Algorithm::is_by_messages);
-    by_messages || Kind::of(entry.kind.load(Relaxed)) == Some(Kind::TurnRing)
 }
