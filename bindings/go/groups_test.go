@@ -18,8 +18,8 @@ func TestMembersOfAGroupAreInsideTogetherAndNoneOfAnother(t *testing.T) {
 	must(err)
 	beside, err := lock.TryAcquire(1)
 	must(err)
-	if holders, err := lock.Holders(); len(holders) != 2 || err != nil {
-		t.Fatal(holders, err)
+	if holders, err := lock.Holders(); len(holders) != 2 || err != nil || holders[0].Group != 1 || holders[1].Group != 1 {
+		t.Fatalf("%+v %v", holders, err)
 	}
 	for _, group := range []uint64{0, 2, math.MaxUint64} {
 		_, err = lock.TryAcquire(group)
@@ -36,6 +36,9 @@ func TestMembersOfAGroupAreInsideTogetherAndNoneOfAnother(t *testing.T) {
 		came <- other
 	}()
 	waitFor(func() bool { waiters, _ := lock.Waiters(); return len(waiters) == 1 })
+	if waiters, err := lock.Waiters(); err != nil || waiters[0].Group != math.MaxUint64 {
+		t.Fatalf("%+v %v", waiters, err)
+	}
 	// Not before the waiter parks.
 	waitFor(func() bool { is, err := one.IsContended(); must(err); return is })
 	// First come first served: its own group is inside, and it stays behind the one that waits.
