@@ -17,6 +17,7 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeoutException;
+import java.util.stream.Collectors;
 import org.junit.After;
 import org.junit.Before;
 import org.junit.Rule;
@@ -68,6 +69,10 @@ public class GroupLockTest {
         }
     }
 
+    private static List<Long> groups(List<ParticipantInfo> infos) {
+        return infos.stream().map(ParticipantInfo::group).collect(Collectors.toList());
+    }
+
     @Test
     public void membersOfAGroupAreInsideTogetherAndNoneOfAnother() throws Exception {
         GroupLock lock = file.groupLock("groups");
@@ -76,7 +81,7 @@ public class GroupLockTest {
         assertFalse(held.ownerDied());
         try (Member beside = lock.tryAcquire(1).get(); Member another = file.groupLock("groups").acquire(1, LONG)) {
             assertTrue(beside.fencingToken() > 0 && another.fencingToken() > 0);
-            assertEquals(3, lock.holders().size());
+            assertEquals(List.of(1L, 1L, 1L), groups(lock.holders()));
             for (long group : new long[] {0, 2, -1, Long.MIN_VALUE}) {
                 assertTrue(lock.tryAcquire(group).isEmpty());
             }
@@ -90,6 +95,7 @@ public class GroupLockTest {
         assertTrue(lock.tryAcquire(1).isEmpty());
         Future<?> interrupted = others.submit(() -> assertThrows(InterruptedException.class, () -> lock.acquire(2, LONG)));
         until(() -> lock.waiters().size() == 2);
+        assertEquals(List.of(-1L, 2L), groups(lock.waiters()));
         // It does not end the wait without a limit.
         others.shutdownNow();
         interrupted.get();
