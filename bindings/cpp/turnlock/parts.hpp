@@ -249,7 +249,8 @@ public:
         return owner;
     }
 
-    // The holders of parts, and the waiters; `first` and `last` say which: of a key the halves of its hash.
+    // The holders of parts, and the waiters. Which part: of a range `first` and `last`, which belongs to it; of a key `key_of`, and its
+    // hash, whose halves are `first` and `last`; of a group lock the group is `first`.
     std::vector<participant_info> holders() const { return listed(native_handle(), turnlock_lock_holders); }
     std::vector<participant_info> waiters() const { return listed(native_handle(), turnlock_lock_waiters); }
 
