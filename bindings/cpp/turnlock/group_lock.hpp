@@ -47,6 +47,15 @@ private:
         return turnlock_hold_acquire(hold_, &wanted, out);
     }
 
+    std::int32_t native_begin(std::uint32_t mode, std::uint32_t wait, std::uint64_t time) const noexcept
+    {
+        auto wanted = request(lock_, wait, time);
+        wanted.mode = mode;
+        wanted.group = number_;
+        return turnlock_hold_begin_acquire(hold_, &wanted);
+    }
+    const turnlock_hold *native_hold() const noexcept { return hold_; }
+
     std::int32_t native_lock(turnlock_acquired *out) const noexcept
     {
         return by_hold_ ? acquire(TURNLOCK_WAIT_FOREVER, 0, out) : turnlock_grouplock_lock(lock_, number_, out);

@@ -170,6 +170,16 @@ private:
         return turnlock_hold_acquire(hold_, &wanted, out);
     }
 
+    std::int32_t native_begin(std::uint32_t mode, std::uint32_t wait, std::uint64_t time) const noexcept
+    {
+        auto wanted = request(lock_, wait, time);
+        const auto one = Calls::of(place_);
+        wanted.mode = mode;
+        Calls::put(wanted, one);
+        return turnlock_hold_begin_acquire(hold_, &wanted);
+    }
+    const turnlock_hold *native_hold() const noexcept { return hold_; }
+
     static bool is_taken(std::int32_t status, errc not_now)
     {
         std::error_code code;
