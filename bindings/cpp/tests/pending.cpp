@@ -60,6 +60,8 @@ TEST(what_was_begun_is_finished_when_it_can_be)
     begun_while_another_has_it(keys.key(task, "ada"), keys.key(other, "ada"));
     turnlock::group_lock groups(file, "groups");
     begun_while_another_has_it(groups.group(task, 1), groups.group(other, 2));
+    turnlock::semaphore jobs(file, "jobs", 3);
+    begun_while_another_has_it(turnlock::by(task, jobs, 2), turnlock::by(other, jobs, 2));
 }
 
 TEST(readers_are_begun_beside_each_other)
@@ -181,6 +183,10 @@ TEST(what_cannot_be_begun)
     turnlock::group_lock groups(file, "groups");
     auto of_thread = groups.group(1);
     EXPECT_FAILURE(turnlock::pending(of_thread), errc::invalid_argument);
+    turnlock::semaphore jobs(file, "jobs", 3);
+    auto too_many = turnlock::by(task, jobs, 4), none_of_them = turnlock::by(task, jobs, 0);
+    EXPECT_FAILURE(turnlock::pending(too_many), errc::permits);
+    EXPECT_FAILURE(turnlock::pending(none_of_them), errc::permits);
     turnlock::range_lock ranges(file, "ranges");
     auto empty = ranges.range(task, 5, 5);
     std::error_code code;
