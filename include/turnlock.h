@@ -666,6 +666,11 @@ int32_t turnlock_file_count_transferred(const struct turnlock_file *file,
 #define TURNLOCK_INFO_BLIND 4
 
 /**
+ * `turnlock_participant_info.flags`: `key` is its whole key.
+ */
+#define TURNLOCK_INFO_WHOLE_KEY 8
+
+/**
  * A lock of any kind: every handle of a lock may be cast to it, `(turnlock_lock *)mutex`. It is the same handle, to be closed by
  * the function of its kind.
  */
@@ -743,9 +748,14 @@ typedef struct turnlock_participant_info {
    */
   uint32_t permits;
   /**
-   * 0.
+   * Of a keyed lock: how many bytes of `key` there are. Else 0.
    */
-  uint32_t reserved;
+  uint32_t key_size;
+  /**
+   * Of a keyed lock: the first bytes of its key, at most 47; 0 follows. Without TURNLOCK_INFO_WHOLE_KEY in `flags` the key is
+   * longer, or, if `key_size` is 0, empty or not known.
+   */
+  uint8_t key[48];
 } turnlock_participant_info;
 
 /**

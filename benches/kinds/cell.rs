@@ -7,6 +7,8 @@ use std::time::Duration;
 pub enum Task {
     /// Reads, or else writes, so many times in a thousand.
     ReadWrite { reads: u64 },
+    /// Enters as a member of one of so many groups, always of the same.
+    Group { groups: u64 },
     /// Takes one of so many permits.
     Permit { permits: u32 },
     /// Takes so many parts at once that no other process wants.
@@ -27,6 +29,8 @@ pub struct Cell {
 const PROCESSES: [usize; 4] = [1, 2, 4, 8];
 /// In a thousand.
 pub const MIXES: [u64; 4] = [1000, 990, 950, 500];
+/// One group alone, and two that take turns.
+pub const GROUPS: [u64; 2] = [1, 2];
 /// Of processes in a burst on a semaphore.
 pub const BURST: usize = 8;
 pub const PERMITS: [u32; 3] = [1, 2, 4];
@@ -55,6 +59,26 @@ pub fn rwlock() -> Vec<Cell> {
                 alone: false,
             });
         }
+    }
+    cells
+}
+
+/// Those of groups.
+pub fn group() -> Vec<Cell> {
+    let cell = |groups, processes, alone| Cell {
+        task: Task::Group { groups },
+        processes,
+        inside: Duration::ZERO,
+        alone,
+    };
+    let mut cells = vec![cell(1, 1, true)];
+    for groups in GROUPS {
+        cells.extend(
+            PROCESSES
+                .into_iter()
+                .skip_while(|processes| (*processes as u64) < groups)
+                .map(|processes| cell(groups, processes, false)),
+        );
     }
     cells
 }
@@ -94,17 +118,26 @@ impl Cell {
         if let Task::Parts { count } = self.task { count as u64 } else { 1 }
     }
 
+    /// The group of a worker; 0 where there are none.
+    pub fn group(&self, worker: usize) -> u64 {
+        if let Task::Group { groups } = self.task { worker as u64 % groups } else { 0 }
+    }
+
     /// The places, among all parts, of those that a worker takes at once. None where there are no parts.
     pub fn parts(&self, worker: usize) -> Vec<usize> {
         match self.task {
             Task::Parts { count } => (worker * count..(worker + 1) * count).collect(),
-            Task::ReadWrite { .. } | Task::Permit { .. } => Vec::new(),
+            Task::ReadWrite { .. } | Task::Group { .. } | Task::Permit { .. } => Vec::new(),
         }
     }
 
     /// Whether waits are timed: where a process may have to wait.
     pub fn times_waits(&self) -> bool {
-        !self.alone && !matches!(self.task, Task::ReadWrite { reads: 1000 } | Task::Parts { .. })
+        !self.alone
+            && !matches!(
+                self.task,
+                Task::ReadWrite { reads: 1000 } | Task::Group { groups: 1 } | Task::Parts { .. }
+            )
     }
 
     pub fn title(&self) -> String {
@@ -123,6 +156,8 @@ impl Cell {
             Task::ReadWrite { reads } => {
                 format!("rwlock, {} % reads and {} % writes", reads / 10, 100 - reads / 10)
             }
+            Task::Group { groups: 1 } => "group lock, one group".into(),
+            Task::Group { groups } => format!("group lock, {groups} groups in turn"),
             Task::Permit { permits } => {
                 let plural = if permits == 1 { "permit" } else { "permits" };
                 format!("semaphore of {permits} {plural}, sections of {} us", self.inside.as_micros())

@@ -11,7 +11,7 @@ use std::{
     path::Path,
 };
 
-const COLUMNS: &str = "kind,reads_per_mille,permits,inside,parts_by_each,processes,contender,round,measure,value,entries,seconds,\
+const COLUMNS: &str = "kind,reads_per_mille,permits,inside,parts_by_each,groups,processes,contender,round,measure,value,entries,seconds,\
                        cpu_seconds,wait_p50,wait_p99,wait_p999,wait_max,absent_because";
 
 pub fn write(results: &Results, environment: &str, path: &Path) -> io::Result<()> {
@@ -25,9 +25,10 @@ pub fn write(results: &Results, environment: &str, path: &Path) -> io::Result<()
     writeln!(file, "{COLUMNS}")?;
     for (field, cell) in results.fields.iter().flat_map(|field| field.cells.iter().map(move |c| (field, c))) {
         let task = match cell.cell.task {
-            Task::ReadWrite { reads } => format!("{reads},,0,"),
-            Task::Permit { permits } => format!(",{permits},{},", cell.cell.inside.as_nanos()),
-            Task::Parts { count } => format!(",,0,{count}"),
+            Task::ReadWrite { reads } => format!("{reads},,0,,"),
+            Task::Group { groups } => format!(",,0,,{groups}"),
+            Task::Permit { permits } => format!(",{permits},{},,", cell.cell.inside.as_nanos()),
+            Task::Parts { count } => format!(",,0,{count},"),
         };
         let measure = if cell.cell.alone { "processor ns" } else { "entries a second" };
         for row in &cell.rows {

@@ -1,4 +1,4 @@
-//! Readers and writers, permits, ranges and keys, beside what else a program could take, in one run, interleaved, in
+//! Readers and writers, groups, permits, ranges and keys, beside what else a program could take, in one run, interleaved, in
 //! separate processes.
 //!
 //! `cargo bench --bench kinds` prints every table and a verdict, and writes every round as CSV and a plot.
@@ -23,7 +23,7 @@ use results::Results;
 use run::{Ground, Lengths};
 use std::{path::PathBuf, process::ExitCode, time::Duration};
 
-/// turnlock's rwlock, semaphore, range and keyed lock, and their peers, in one run, interleaved
+/// turnlock's rwlock, group lock, semaphore, range and keyed lock, and their peers, in one run, interleaved
 ///
 /// Every contender runs in processes of its own, which attach by themselves, warm up and then enter and leave for a fixed
 /// time. The contenders of a cell follow each other directly, round after round, so that they share whatever disturbs the
@@ -31,12 +31,15 @@ use std::{path::PathBuf, process::ExitCode, time::Duration};
 ///
 /// A table shows, for each contender: the median of the rounds with the least and the most; its ratio to the best peer; how
 /// many cores the processes kept busy, and the processor time for one entry; where a process may wait, how long writers
-/// (or those that want a permit) waited, of all rounds together. Waits are timed in a part of the round of their own,
+/// (or those that want a permit, or to enter as a member) waited, of all rounds together. Waits are timed in a part of the round of their own,
 /// since reading the clock costs more than some locks; a wait that began before that part is not counted, and one that
 /// began in it lasts at most until the round is over and the others have left.
 ///
+/// Of group locks the nearest peer is a `pthread_rwlock`: one group alone reads; of two the first reads and the second
+/// writes, one at a time, where turnlock has the members of either inside together.
+///
 /// Readers compare two words that writers change one after the other; a holder of a permit says so, and now and then
-/// counts the others that do; each part has two words of its own. If exclusion is violated, the run ends with an error.
+/// counts the others that do, and a member of a group looks so for those of another; each part has two words of its own. If exclusion is violated, the run ends with an error.
 /// That it would be noticed is shown first, with a lock that locks nothing.
 ///
 /// Absolute numbers belong to the machine. Compare rows of one run, on a machine that does nothing else.
@@ -47,8 +50,8 @@ struct Cli {
     #[arg(long)]
     quick: bool,
 
-    /// Only this kind (rwlock, semaphore or parts; repeat for more)
-    #[arg(long, value_name = "NAME", value_parser = ["rwlock", "semaphore", "parts"])]
+    /// Only this kind (rwlock, group, semaphore or parts; repeat for more)
+    #[arg(long, value_name = "NAME", value_parser = ["rwlock", "group", "semaphore", "parts"])]
     kind: Vec<String>,
 
     /// Only cells with this in their title (repeat for more)

@@ -1,8 +1,8 @@
-//! The plot: for each mix of reads and writes the entries against the number of processes, for each length of section the
+//! The plot: for each mix of reads and writes, and each number of groups, the entries against the number of processes, for each length of section the
 //! entries against the number of permits, one line for each contender; as multiples of the best peer's.
 
 use crate::{
-    cell::{INSIDE, MIXES, Task},
+    cell::{GROUPS, INSIDE, MIXES, Task},
     results::{CellResults, Results, Row},
 };
 use harness::{picture::Picture, statistics::spread};
@@ -61,6 +61,17 @@ fn panels(results: &Results) -> Vec<Panel<'_>> {
         };
         panels.push(Panel {
             title: format!("rwlock, {} % reads", mix / 10),
+            along: "processes",
+            cells: all().filter_map(|found| Some((place(found)?, found))).collect(),
+        });
+    }
+    for wanted in GROUPS {
+        let place = |found: &'_ CellResults| match found.cell.task {
+            Task::Group { groups } if groups == wanted => Some(found.cell.processes as u32),
+            _ => None,
+        };
+        panels.push(Panel {
+            title: if wanted == 1 { "one group".into() } else { format!("{wanted} groups in turn") },
             along: "processes",
             cells: all().filter_map(|found| Some((place(found)?, found))).collect(),
         });

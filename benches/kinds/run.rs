@@ -64,7 +64,7 @@ impl Ground {
     pub fn check(&self) -> Result<(), String> {
         // Sections long enough that two overlap even on one core.
         let inside = Duration::from_millis(1);
-        for task in [Task::ReadWrite { reads: 500 }, Task::Permit { permits: 1 }] {
+        for task in [Task::ReadWrite { reads: 500 }, Task::Group { groups: 2 }, Task::Permit { permits: 1 }] {
             match self.round(&Nothing, &Cell { task, processes: 8, inside, alone: false }) {
                 Err(why) if why.contains(VIOLATED) => {}
                 Err(why) => return Err(why),

@@ -25,15 +25,17 @@ const COUNTS_EVERY: u64 = 32;
 
 /// A lock as a worker uses it, which is attached to it.
 pub trait Lock {
-    /// Holds the lock, or the permit, or the parts, for a section. `writes`: alone, where it can be had shared too.
+    /// Holds the lock, or the permit, or the parts, or is inside, for a section. `writes`: alone, where it can be had shared too; where
+    /// there are groups but the lock has none, as one of the second.
     fn with(&self, writes: bool, section: impl FnOnce());
 }
 
 /// What the locks protect, beside the words of the arena's section: those are for readers and writers.
 #[repr(C)]
 pub struct Floor {
-    /// Of a semaphore: whether a worker has a permit.
+    /// Of a semaphore: whether a worker has a permit; of groups: whether it is inside.
     inside: [Padded<AtomicU32>; MOST_WORKERS],
+    /// How often more had a permit than there are, or one of another group was inside.
     too_many: AtomicU64,
     /// Each part has words of its own.
     parts: [Padded<Section>; MOST_PARTS],
@@ -118,14 +120,15 @@ impl Counts<'_> {
 
     fn timed_turn<L: Lock>(&mut self, lock: &L) {
         let writes = self.writes();
-        if !writes {
+        let is_timed = writes || matches!(self.worker.cell.task, Task::Group { .. });
+        if !is_timed {
             lock.with(false, || self.section(false));
             return self.note();
         }
         let asked = clock::now();
-        lock.with(true, || {
+        lock.with(writes, || {
             self.waits.saturating_record(clock::now() - asked);
-            self.section(true);
+            self.section(writes);
         });
         self.note();
     }
@@ -142,6 +145,7 @@ impl Counts<'_> {
                 self.random ^= self.random << 17;
                 self.random % 1000 >= reads
             }
+            Task::Group { .. } => self.worker.cell.group(self.worker.number) != 0,
             Task::Permit { .. } | Task::Parts { .. } => true,
         }
     }
@@ -157,11 +161,11 @@ impl Counts<'_> {
                 inside.run();
                 self.worker.arena.section.0.leave();
             }
-            Task::Permit { permits } => {
+            Task::Group { .. } | Task::Permit { .. } => {
                 floor.inside[self.worker.number].0.store(self.sections as u32 | 1 << 31, Relaxed);
                 inside.run();
                 if inside.0 > 0 || self.entries.is_multiple_of(COUNTS_EVERY) {
-                    floor.count(permits);
+                    floor.count(&self.worker.cell, self.worker.number);
                 }
                 floor.inside[self.worker.number].0.store(0, Relaxed);
             }
@@ -186,16 +190,25 @@ impl Counts<'_> {
 }
 
 impl Floor {
-    /// By a process that has a permit: notes if more have one than there are. A process that is seen in the same
-    /// section by two looks, one after the other at all of them, had it between the two.
-    fn count(&self, permits: u32) {
+    /// By a process that has a permit, or is inside: notes if more have one than there are, or one of another group is inside. A process
+    /// that is seen in the same section by two looks, one after the other at all of them, had it between the two.
+    fn count(&self, cell: &Cell, worker: usize) {
         let look = || {
             fence(SeqCst);
             self.inside.each_ref().map(|inside| inside.0.load(Relaxed))
         };
         let (first, then) = (look(), look());
-        let inside = first.iter().zip(then).filter(|(first, then)| **first != 0 && **first == *then).count();
-        if inside > permits as usize {
+        let mut inside = first
+            .iter()
+            .zip(then)
+            .enumerate()
+            .filter(|(_, (first, then))| **first != 0 && **first == *then)
+            .map(|(worker, _)| worker);
+        let is_wrong = match cell.task {
+            Task::Permit { permits } => inside.count() > permits as usize,
+            _ => inside.any(|other| cell.group(other) != cell.group(worker)),
+        };
+        if is_wrong {
             self.too_many.fetch_add(1, Relaxed);
         }
     }
@@ -205,6 +218,10 @@ impl Floor {
         let sections = |worker: usize| arena.notes[worker].0.sections.load(Relaxed);
         match cell.task {
             Task::ReadWrite { .. } => arena.section.0.wrong((0..cell.processes).map(sections).sum()),
+            Task::Group { .. } => {
+                let seen = self.too_many.load(Relaxed);
+                (seen != 0).then(|| format!("{VIOLATED}: {seen} times one of another group was inside"))
+            }
             Task::Permit { permits } => {
                 let seen = self.too_many.load(Relaxed);
                 (seen != 0).then(|| format!("{VIOLATED}: {seen} times more than {permits} were inside"))

@@ -125,6 +125,10 @@ func play(role, path string) {
 		must(err)
 	case "consume":
 		consume(file, path)
+	case "group 1":
+		beMember(limited, file, 1)
+	case "group 2":
+		beMember(limited, file, 2)
 	}
 	fmt.Println("done")
 }

@@ -40,7 +40,7 @@ func (file *File) GroupLock(name string, options *LockOptions) (*GroupLock, erro
 	if err != nil {
 		return nil, err
 	}
-	groups := &GroupLock{}
+	groups := &GroupLock{parts{base{part: groupOf}}}
 	err = groups.open(file, unsafe.Pointer(handle), options.Label, func() C.int32_t { return C.turnlock_grouplock_close(handle) })
 	if err != nil {
 		return nil, err

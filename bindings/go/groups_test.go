@@ -1,8 +1,11 @@
 package turnlock_test
 
 import (
+	"bufio"
 	"context"
+	"fmt"
 	"math"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -18,8 +21,8 @@ func TestMembersOfAGroupAreInsideTogetherAndNoneOfAnother(t *testing.T) {
 	must(err)
 	beside, err := lock.TryAcquire(1)
 	must(err)
-	if holders, err := lock.Holders(); len(holders) != 2 || err != nil {
-		t.Fatal(holders, err)
+	if holders, err := lock.Holders(); len(holders) != 2 || err != nil || holders[0].Group != 1 || holders[1].Group != 1 {
+		t.Fatalf("%+v %v", holders, err)
 	}
 	for _, group := range []uint64{0, 2, math.MaxUint64} {
 		_, err = lock.TryAcquire(group)
@@ -36,6 +39,9 @@ func TestMembersOfAGroupAreInsideTogetherAndNoneOfAnother(t *testing.T) {
 		came <- other
 	}()
 	waitFor(func() bool { waiters, _ := lock.Waiters(); return len(waiters) == 1 })
+	if waiters, err := lock.Waiters(); err != nil || waiters[0].Group != math.MaxUint64 {
+		t.Fatalf("%+v %v", waiters, err)
+	}
 	// Not before the waiter parks.
 	waitFor(func() bool { is, err := one.IsContended(); must(err); return is })
 	// First come first served: its own group is inside, and it stays behind the one that waits.
@@ -56,6 +62,68 @@ func TestMembersOfAGroupAreInsideTogetherAndNoneOfAnother(t *testing.T) {
 	}
 	_, err = other.IsContended()
 	expect(t, err, turnlock.ErrNotOwner)
+}
+
+// beMember is inside until it is told to leave.
+func beMember(ctx context.Context, file *turnlock.File, group uint64) {
+	lock, err := file.GroupLock("groups", nil)
+	must(err)
+	member, err := lock.Acquire(ctx, group)
+	must(err)
+	died := member.Acquired().OwnerDied
+	if died {
+		must(member.MarkConsistent())
+	}
+	fmt.Println("inside, owner died:", died)
+	_, err = bufio.NewReader(os.Stdin).ReadString('\n')
+	must(err)
+	must(member.Release())
+}
+
+func TestProcessesOfOneGroupAreInsideTogetherAndAKilledOneIsTold(t *testing.T) {
+	file, path := newFile(t)
+	lock, err := file.GroupLock("groups", &informs)
+	must(err)
+	const inside, afterADeath = "inside, owner died: false", "inside, owner died: true"
+	one := start(t, path, "group 1")
+	one.expect(inside)
+	beside := start(t, path, "group 1")
+	beside.expect(inside)
+	other := start(t, path, "group 2")
+	waitFor(func() bool { waiters, _ := lock.Waiters(); return len(waiters) == 1 })
+	waiters, err := lock.Waiters()
+	must(err)
+	if waiter := waiters[0]; waiter.Group != 2 || int(waiter.Pid) != other.process.Process.Pid {
+		t.Fatalf("%+v", waiter)
+	}
+	one.tell("leave")
+	one.expect("done")
+	// One of group 1 is inside still.
+	for group := uint64(1); group < 3; group++ {
+		_, err = lock.TryAcquire(group)
+		expect(t, err, turnlock.ErrWouldBlock)
+	}
+	holders, err := lock.Holders()
+	must(err)
+	if len(holders) != 1 || holders[0].Group != 1 || int(holders[0].Pid) != beside.process.Process.Pid {
+		t.Fatalf("%+v", holders)
+	}
+	beside.kill()
+	other.expect(afterADeath)
+	_, err = lock.TryAcquire(1)
+	expect(t, err, turnlock.ErrWouldBlock)
+	// It has marked the death.
+	mine, err := lock.TryAcquire(2)
+	must(err)
+	if mine.Acquired().OwnerDied {
+		t.Fatalf("%+v", mine.Acquired())
+	}
+	must(mine.Release())
+	other.tell("leave")
+	other.expect("done")
+	mine, err = lock.TryAcquire(1)
+	must(err)
+	must(mine.Release())
 }
 
 func TestADeathIsToldInEveryGroupUntilItIsMarked(t *testing.T) {

@@ -4,8 +4,10 @@ package turnlock
 import "C"
 
 import (
+	"encoding/binary"
 	"errors"
 	"time"
+	"unsafe"
 )
 
 // Acquired is what came with an acquisition.
@@ -73,6 +75,16 @@ type ParticipantInfo struct {
 	Mode Mode
 	// Permits, of a semaphore: how many it has, or wants.
 	Permits uint32
+	// Group, of a group lock: the one that it is in, or wants to enter.
+	Group uint64
+	// Start and End, of a range lock: from where to before where it reaches; RangeEnd is the end of one that reaches to the end.
+	Start, End uint64
+	// Key, of a keyed lock: what the key begins with, at most 47 bytes. Without IsWholeKey the key is longer, or, if Key is "",
+	// empty or not known.
+	Key        string
+	IsWholeKey bool
+	// KeyHash, of a keyed lock: by what keys are told apart.
+	KeyHash [16]byte
 }
 
 // Mode is how a lock is held.
@@ -86,6 +98,28 @@ const (
 	Upgradable Mode = C.TURNLOCK_MODE_UPGRADABLE
 	Upgrading  Mode = C.TURNLOCK_MODE_UPGRADING
 )
+
+// partOf adds to info which part of a lock of its kind it has.
+type partOf func(info *ParticipantInfo, native *C.turnlock_participant_info)
+
+func groupOf(info *ParticipantInfo, native *C.turnlock_participant_info) {
+	info.Group = uint64(native.first)
+}
+
+func rangeOf(info *ParticipantInfo, native *C.turnlock_participant_info) {
+	info.Start, info.End = uint64(native.first), uint64(native.last)
+	// The last number belongs to it.
+	if info.End != RangeEnd {
+		info.End++
+	}
+}
+
+func keyOf(info *ParticipantInfo, native *C.turnlock_participant_info) {
+	info.Key = C.GoStringN((*C.char)(unsafe.Pointer(&native.key[0])), C.int(native.key_size))
+	info.IsWholeKey = native.flags&C.TURNLOCK_INFO_WHOLE_KEY != 0
+	binary.BigEndian.PutUint64(info.KeyHash[:8], uint64(native.first))
+	binary.BigEndian.PutUint64(info.KeyHash[8:], uint64(native.last))
+}
 
 func infoOf(native *C.turnlock_participant_info) ParticipantInfo {
 	return ParticipantInfo{
@@ -148,6 +182,9 @@ func (l *base) listed(
 		infos := make([]ParticipantInfo, count)
 		for i := range infos {
 			infos[i] = infoOf(&natives[i])
+			if l.part != nil {
+				l.part(&infos[i], &natives[i])
+			}
 		}
 		return infos, nil
 	}

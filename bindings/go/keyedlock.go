@@ -32,7 +32,7 @@ func (file *File) KeyedLock(name string, options *LockOptions) (*KeyedLock, erro
 	if err != nil {
 		return nil, err
 	}
-	keys := &KeyedLock{}
+	keys := &KeyedLock{parts{base{part: keyOf}}}
 	err = keys.open(file, unsafe.Pointer(handle), options.Label, func() C.int32_t { return C.turnlock_keyedlock_close(handle) })
 	if err != nil {
 		return nil, err

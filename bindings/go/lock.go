@@ -62,6 +62,8 @@ type LockOptions struct {
 type base struct {
 	file  *File
 	label string
+	// part tells which part of the lock a participant has; nil where it has all of it.
+	part partOf
 	// kind is what errors call it; "": a lock.
 	kind string
 	// slot is which slot the object's hold takes; nil: a free one.

@@ -141,6 +141,54 @@ func TestADeadOwnerConcernsItsPart(t *testing.T) {
 	})
 }
 
+func TestWhatIsHeldAndWantedIsShown(t *testing.T) {
+	file, _ := newFile(t)
+	only := func(infos []turnlock.ParticipantInfo, err error) turnlock.ParticipantInfo {
+		t.Helper()
+		must(err)
+		if len(infos) != 1 {
+			t.Fatalf("%+v", infos)
+		}
+		return infos[0]
+	}
+	ranges, err := file.RangeLock("ranges", nil)
+	must(err)
+	held, err := ranges.TryAcquire(5, 8, turnlock.Shared)
+	must(err)
+	if shown := only(ranges.Holders()); shown.Start != 5 || shown.End != 8 || shown.Mode != turnlock.Shared {
+		t.Fatalf("%+v", shown)
+	}
+	came := make(chan *turnlock.Part)
+	go func() {
+		part, err := ranges.Acquire(anywhere, 7, turnlock.RangeEnd, turnlock.Exclusive)
+		must(err)
+		came <- part
+	}()
+	waitFor(func() bool { waiters, _ := ranges.Waiters(); return len(waiters) == 1 })
+	if shown := only(ranges.Waiters()); shown.Start != 7 || shown.End != turnlock.RangeEnd {
+		t.Fatalf("%+v", shown)
+	}
+	must(held.Release())
+	must((<-came).Release())
+	keys, err := file.KeyedLock("keys", nil)
+	must(err)
+	hashes := map[[16]byte]bool{}
+	long := strings.Repeat("k", 47)
+	for key, begins := range map[string]string{"": "", "a\x00\xff": "a\x00\xff", long: long, long + "k": long} {
+		held, err := keys.TryAcquire(key, turnlock.Exclusive)
+		must(err)
+		shown := only(keys.Holders())
+		if shown.Key != begins || shown.IsWholeKey != (key != "" && key == begins) || shown.Start != 0 || shown.End != 0 || shown.Group != 0 {
+			t.Fatalf("%+v", shown)
+		}
+		hashes[shown.KeyHash] = true
+		must(held.Release())
+	}
+	if len(hashes) != 4 {
+		t.Fatal(hashes)
+	}
+}
+
 func TestPartsThatCannotBe(t *testing.T) {
 	file, _ := newFile(t)
 	for _, name := range []string{"", "a\x00b", strings.Repeat("n", 64)} {

@@ -33,7 +33,7 @@ func (file *File) RangeLock(name string, options *LockOptions) (*RangeLock, erro
 	if err != nil {
 		return nil, err
 	}
-	ranges := &RangeLock{}
+	ranges := &RangeLock{parts{base{part: rangeOf}}}
 	err = ranges.open(file, unsafe.Pointer(handle), options.Label, func() C.int32_t { return C.turnlock_rangelock_close(handle) })
 	if err != nil {
 		return nil, err

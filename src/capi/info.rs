@@ -2,7 +2,7 @@
 
 use super::boundary::{check_output, fill_in, invalid};
 use crate::inspect::{
-    Activity, Claim, ClaimMode, Holder, Life, Part, ParticipantStatus, Waiter, WaiterState,
+    Activity, Claim, ClaimMode, Holder, KeyBeginning, Life, Part, ParticipantStatus, Waiter, WaiterState,
 };
 use std::{ffi::c_char, mem::offset_of};
 use turnlock_core::algorithm::claim::Mode;
@@ -59,6 +59,8 @@ pub const TURNLOCK_INFO_AT_LEAST: u32 = 1;
 pub const TURNLOCK_INFO_OTHER_PID_NAMESPACE: u32 = 2;
 /// `turnlock_participant_info.flags`: it waits and cannot see deaths, since it can open no descriptor of the file.
 pub const TURNLOCK_INFO_BLIND: u32 = 4;
+/// `turnlock_participant_info.flags`: `key` is its whole key.
+pub const TURNLOCK_INFO_WHOLE_KEY: u32 = 8;
 
 /// A participant at a lock. Set `size` to `sizeof(struct turnlock_participant_info)` before the call; the rest is filled
 /// in.
@@ -100,8 +102,11 @@ pub struct turnlock_participant_info {
     pub last: u64,
     /// Of a semaphore: how many permits it has, or wants. Else 0.
     pub permits: u32,
-    /// 0.
-    pub reserved: u32,
+    /// Of a keyed lock: how many bytes of `key` there are. Else 0.
+    pub key_size: u32,
+    /// Of a keyed lock: the first bytes of its key, at most 47; 0 follows. Without TURNLOCK_INFO_WHOLE_KEY in `flags` the key is
+    /// longer, or, if `key_size` is 0, empty or not known.
+    pub key: [u8; 48],
 }
 
 /// The mode of this number, for a downgrade.
@@ -137,6 +142,11 @@ fn info(
         Some(Part::Everything) => (0, u64::MAX),
     };
     let other_namespace = if participant.same_pid_namespace { 0 } else { TURNLOCK_INFO_OTHER_PID_NAMESPACE };
+    let mut key = [0; 48];
+    let beginning = claim.key_beginning.as_ref().map_or(&[][..], KeyBeginning::bytes);
+    key[..beginning.len()].copy_from_slice(beginning);
+    let whole_key =
+        if claim.key_beginning.is_some_and(|key| key.is_whole()) { TURNLOCK_INFO_WHOLE_KEY } else { 0 };
     turnlock_participant_info {
         size: 0,
         fencing_token: 0,
@@ -157,14 +167,15 @@ fn info(
             ClaimMode::Upgradable => TURNLOCK_MODE_UPGRADABLE,
             ClaimMode::Upgrading => TURNLOCK_MODE_UPGRADING,
         },
-        flags: other_namespace | if participant.cannot_probe { TURNLOCK_INFO_BLIND } else { 0 },
+        flags: other_namespace | whole_key | if participant.cannot_probe { TURNLOCK_INFO_BLIND } else { 0 },
         activity: TURNLOCK_ACTIVITY_UNKNOWN,
         label: text_in(&participant.label),
         program: text_in(&participant.program),
         first,
         last,
         permits: claim.permits.unwrap_or(0),
-        reserved: 0,
+        key_size: beginning.len() as u32,
+        key,
     }
 }
 

@@ -30,11 +30,20 @@ impl KeyBeginning {
         Self(bytes)
     }
 
+    /// Returns its bytes, at most 47.
+    pub fn bytes(&self) -> &[u8] {
+        &self.0[1..=usize::from(self.0[0]).min(ROOM)]
+    }
+
+    /// Returns whether these are all the bytes of the key.
+    pub fn is_whole(&self) -> bool {
+        usize::from(self.0[0]) <= ROOM
+    }
+
     /// Returns it as text, with an ellipsis if the key goes on. What is no UTF-8 is replaced.
     pub fn text(&self) -> String {
-        let count = usize::from(self.0[0]);
-        let bytes = &self.0[1..=count.min(ROOM)];
-        if count <= ROOM {
+        let bytes = self.bytes();
+        if self.is_whole() {
             return String::from_utf8_lossy(bytes).into_owned();
         }
         // A character that is cut is left out.
@@ -118,6 +127,16 @@ mod tests {
         assert_eq!(text(&[0xff; 100]), "\u{fffd}".repeat(47) + "…");
         // What something else than turnlock wrote.
         assert_eq!(KeyBeginning([255; 48]).text(), "\u{fffd}".repeat(47) + "…");
+    }
+
+    #[test]
+    fn a_beginning_says_whether_it_is_whole() {
+        for (length, is_whole) in [(0, true), (47, true), (48, false), (300, false)] {
+            let beginning = KeyBeginning::of(&vec![b'x'; length]);
+            assert_eq!((beginning.bytes().len(), beginning.is_whole()), (length.min(47), is_whole));
+        }
+        let foreign = KeyBeginning([255; 48]);
+        assert_eq!((foreign.bytes(), foreign.is_whole()), (&[255; 47][..], false));
     }
 
     #[test]

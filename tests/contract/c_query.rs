@@ -2,11 +2,11 @@
 
 use crate::{
     c::AtMutex,
-    c_handles::{last_message, open_file, open_mutex, sized},
+    c_handles::{last_message, open_file, open_mutex, opened, sized},
     stage::Stage,
     way::{Held, Party, Wait},
 };
-use std::{ffi::CStr, ptr, thread};
+use std::{ffi::CStr, mem::offset_of, ptr, thread};
 use support::{Place, elsewhere, join};
 use turnlock::{capi::*, inspect, status::*};
 
@@ -90,6 +90,67 @@ pub fn a_free_lock_has_no_holder() {
     assert_eq!(ask(), (TURNLOCK_OK, 1, std::process::id()));
     held.unlock().unwrap();
     assert_eq!(ask(), (TURNLOCK_OK, 0, 0));
+}
+
+pub fn what_is_held_of_ranges_and_keys_is_shown() {
+    let place = Place::new();
+    let file = open_file(&place.lock_file(), 8, 4).unwrap();
+    // SAFETY: a file handle, a C string, and a place for the handle.
+    let ranges = opened(turnlock_rangelock_close, |lock| unsafe {
+        turnlock_rangelock_open(file.handle, c"r".as_ptr(), ptr::null(), lock)
+    })
+    .unwrap();
+    // SAFETY: as above.
+    let keys = opened(turnlock_keyedlock_close, |lock| unsafe {
+        turnlock_keyedlock_open(file.handle, c"k".as_ptr(), ptr::null(), lock)
+    })
+    .unwrap();
+    let holder = |lock: *const turnlock_lock, size| {
+        let (mut found, mut count) = (turnlock_participant_info { size, ..sized() }, 0);
+        // SAFETY: an open handle, room for one, and a place for the number.
+        assert_eq!(unsafe { turnlock_lock_holders(lock, 1, &mut found, &mut count) }, TURNLOCK_OK);
+        assert_eq!(count, 1);
+        found
+    };
+    let whole = size_of::<turnlock_participant_info>();
+    for (start, end, last) in [(5, 8, 7), (8, u64::MAX, u64::MAX)] {
+        // SAFETY: an open handle.
+        let shown = unsafe {
+            assert_eq!(
+                turnlock_rangelock_lock_shared(ranges.handle, start, end, ptr::null_mut()),
+                TURNLOCK_OK
+            );
+            let shown = holder(ranges.handle.cast(), whole);
+            assert_eq!(turnlock_rangelock_unlock(ranges.handle, start, end), TURNLOCK_OK);
+            shown
+        };
+        assert_eq!((shown.first, shown.last, shown.mode), (start, last, TURNLOCK_MODE_SHARED));
+        assert_eq!((shown.key_size, shown.flags, shown.key), (0, 0, [0; 48]));
+    }
+    let mut hashes = Vec::new();
+    for (key, flags) in [
+        (&b""[..], 0),
+        (b"a\0\xff", TURNLOCK_INFO_WHOLE_KEY),
+        (&[b'x'; 47], TURNLOCK_INFO_WHOLE_KEY),
+        (&[b'x'; 48], 0),
+    ] {
+        // SAFETY: an open handle, and so many bytes.
+        let (shown, older) = unsafe {
+            let of = (keys.handle, key.as_ptr().cast(), key.len());
+            assert_eq!(turnlock_keyedlock_lock_exclusive(of.0, of.1, of.2, ptr::null_mut()), TURNLOCK_OK);
+            let shown = holder(of.0.cast(), whole);
+            // A struct from before keys were shown.
+            let older = holder(of.0.cast(), offset_of!(turnlock_participant_info, key));
+            assert_eq!(turnlock_keyedlock_unlock(of.0, of.1, of.2), TURNLOCK_OK);
+            (shown, older)
+        };
+        assert_eq!((&shown.key[..shown.key_size as usize], shown.flags), (&key[..key.len().min(47)], flags));
+        assert_eq!((older.first, older.last, older.key), (shown.first, shown.last, [0; 48]));
+        hashes.push((shown.first, shown.last));
+    }
+    hashes.sort();
+    hashes.dedup();
+    assert_eq!(hashes.len(), 4, "each key has a hash of its own");
 }
 
 pub fn only_the_holder_is_told_whether_a_waiter_is_there() {

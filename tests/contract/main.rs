@@ -328,6 +328,7 @@ mod only_in_c {
     cases! { c_query:
         an_array_of_waiters_is_filled_as_far_as_it_goes
         a_free_lock_has_no_holder
+        what_is_held_of_ranges_and_keys_is_shown
         only_the_holder_is_told_whether_a_waiter_is_there
         a_hold_is_opened_with_options
         the_path_of_a_file_is_given_as_far_as_there_is_room

@@ -14,6 +14,7 @@ type OpenFile = unsafe extern "C" fn(*const c_char, *const c_void, *mut Handle) 
 type OpenLock = unsafe extern "C" fn(Handle, *const c_char, *const c_void, *mut Handle) -> i32;
 type Take = unsafe extern "C" fn(Handle, *mut c_void) -> i32;
 type Leave = unsafe extern "C" fn(Handle) -> i32;
+type Enter = unsafe extern "C" fn(Handle, u64, *mut c_void) -> i32;
 type Acquire = unsafe extern "C" fn(Handle, u32, *mut c_void) -> i32;
 type Release = unsafe extern "C" fn(Handle, u32) -> i32;
 type TakeKey = unsafe extern "C" fn(Handle, *const c_void, usize, *mut c_void) -> i32;
@@ -89,6 +90,54 @@ impl Lock for RwLockAttached {
         section();
         // SAFETY: as above.
         assert_eq!(unsafe { (self.unlock)(rwlock) }, 0);
+    }
+}
+
+pub struct GroupLock {
+    open: Open,
+    enter: Enter,
+    unlock: Leave,
+}
+
+impl GroupLock {
+    /// # Errors
+    /// A sentence, if the shared library cannot be loaded.
+    pub fn new() -> Result<Self, String> {
+        let library = Library::turnlock()?;
+        let open = Open::new(&library, c"turnlock_grouplock_open");
+        // SAFETY: the types that `include/turnlock.h` gives them.
+        unsafe {
+            let enter = library.function(c"turnlock_grouplock_lock");
+            Ok(Self { open, enter, unlock: library.function(c"turnlock_grouplock_unlock") })
+        }
+    }
+}
+
+impl Family for GroupLock {
+    type Lock = GroupLockAttached;
+
+    fn attach(&self, place: &Place, cell: &Cell, worker: usize) -> GroupLockAttached {
+        let lock = self.open.open(place, ptr::null());
+        GroupLockAttached { lock, group: cell.group(worker), enter: self.enter, unlock: self.unlock }
+    }
+}
+
+pub struct GroupLockAttached {
+    lock: Handle,
+    group: u64,
+    enter: Enter,
+    unlock: Leave,
+}
+
+impl Lock for GroupLockAttached {
+    #[inline]
+    fn with(&self, _: bool, section: impl FnOnce()) {
+        let lock = black_box(self.lock);
+        // SAFETY: a handle of a group lock, and no place for `acquired`.
+        assert_eq!(unsafe { (self.enter)(lock, self.group, ptr::null_mut()) }, 0);
+        section();
+        // SAFETY: as above.
+        assert_eq!(unsafe { (self.unlock)(lock) }, 0);
     }
 }
 

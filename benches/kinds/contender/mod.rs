@@ -1,6 +1,7 @@
 //! The contenders: turnlock's locks of each kind, from Rust and through the C ABI, and what else a program could take.
 
 mod c_abi;
+mod group;
 mod parts;
 mod rwlock;
 mod semaphore;
@@ -87,6 +88,24 @@ pub fn fields() -> Vec<Field> {
                 peer(
                     PREFERS_WRITERS,
                     "PREFER_WRITER_NONRECURSIVE_NP",
+                    rwlock::Pthread { writers_first: true },
+                ),
+            ],
+        },
+        Field {
+            name: "group",
+            cells: cell::group(),
+            contenders: vec![
+                ours(RUST, "a group lock", Ok(Box::new(group::Rust))),
+                ours(C_ABI, "the same, in the shared library", boxed(c_abi::GroupLock::new())),
+                peer(
+                    PREFERS_READERS,
+                    "the nearest: the first group reads, a second writes",
+                    rwlock::Pthread { writers_first: false },
+                ),
+                peer(
+                    PREFERS_WRITERS,
+                    "the same, PREFER_WRITER_NONRECURSIVE_NP",
                     rwlock::Pthread { writers_first: true },
                 ),
             ],

@@ -115,6 +115,42 @@ TEST(a_death_is_told_in_every_group_until_it_is_marked)
     two.unlock();
 }
 
+TEST(a_member_leaves_its_own_group_only)
+{
+    turnlock::file file("lock");
+    turnlock::group_lock lock(file, "lock");
+    turnlock::hold task(file), spare(file);
+    const auto refused = [&](auto &&other) {
+        std::error_code code;
+        EXPECT_FAILURE(other.unlock(), errc::not_owner);
+        EXPECT_FAILURE(other.abandon(), errc::not_owner);
+        EXPECT_FAILURE(other.mark_consistent(), errc::not_owner);
+        other.unlock(code);
+        EXPECT(code == errc::not_owner);
+        other.abandon(code);
+        EXPECT(code == errc::not_owner);
+        other.mark_consistent(code);
+        EXPECT(code == errc::not_owner && lock.holders().size() == 1);
+    };
+    auto one = lock.group(1), two = lock.group(2);
+    two.lock();
+    two.unlock();
+    one.lock();
+    refused(two);
+    refused(lock.group(2));
+    // Any object of the group leaves.
+    lock.group(1).unlock();
+    EXPECT(lock.holders().empty());
+    auto by_task = lock.group(task, 1);
+    by_task.lock();
+    refused(lock.group(task, 2));
+    lock.group(task, 1).unlock();
+    EXPECT(lock.holders().empty());
+    auto begun = lock.group(spare, 7);
+    turnlock::pending(begun).finish().unlock();
+    EXPECT(lock.holders().empty());
+}
+
 TEST(bad_input_to_group_locks)
 {
     turnlock::file file("lock");

@@ -64,6 +64,25 @@ TEST(a_hold_takes_the_slot_that_is_chosen)
     EXPECT_FAILURE(turnlock::hold(file, at_three), turnlock::errc::invalid_argument);
 }
 
+TEST(a_hold_has_permits_as_a_lock)
+{
+    turnlock::file file("lock");
+    turnlock::semaphore jobs(file, "jobs", 3);
+    turnlock::hold task(file), other(file);
+    auto two = turnlock::by(task, jobs, 2), one = turnlock::by(other, jobs);
+    {
+        std::scoped_lock held(two, one);
+        EXPECT(jobs.holders().size() == 2 && !jobs.try_acquire() && !two.owner_died());
+        std::thread([&] { EXPECT(!jobs.try_acquire_for(std::chrono::milliseconds(1))); }).join();
+    }
+    EXPECT(two.try_lock_for(std::chrono::milliseconds(1)) && jobs.holders().at(0).permits == 2);
+    // As those of the dead, they come back.
+    two.abandon();
+    EXPECT(jobs.holders().empty());
+    EXPECT_FAILURE(turnlock::by(task, jobs, 0).lock(), turnlock::errc::permits);
+    EXPECT_FAILURE(turnlock::by(task, jobs, 4).lock(), turnlock::errc::permits);
+}
+
 TEST(a_wait_by_a_hold_is_cancelled)
 {
     turnlock::file file("lock");

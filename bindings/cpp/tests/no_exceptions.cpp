@@ -42,6 +42,11 @@ int main(int, char **argv)
         return 7;
     if (!schema.call([] {}) || schema.begin(code) != turnlock::once_turn::done || code)
         return 8;
+    auto task = turnlock::hold::open(file, {}, code);
+    auto mine = turnlock::by(task, mutex);
+    turnlock::pending begun(mine, std::chrono::milliseconds(1), code);
+    if (code || !begun.try_finish(code) || code || begun)
+        return 9;
     turnlock::set_failure_handler(as_expected);
     mutex.unlock();
     return 3;

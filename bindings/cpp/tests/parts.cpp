@@ -50,6 +50,25 @@ TEST(keys_are_independent_of_each_other)
         another.unlock_shared();
     });
     EXPECT(lock.holders().size() == 3 && lock.waiters().empty());
+    for (const auto &holder : lock.holders()) {
+        const auto key = turnlock::key_of(holder);
+        EXPECT(key.empty() || key == "a" || key == std::string("a\0b", 3));
+        EXPECT(key.empty() == ((holder.flags & TURNLOCK_INFO_WHOLE_KEY) == 0));
+        EXPECT(key != "a" || holder.fencing_token == other.fencing_token());
+    }
+}
+
+TEST(a_key_that_is_long_is_shown_in_part)
+{
+    turnlock::file file("lock");
+    turnlock::keyed_lock lock(file, "lock");
+    for (const std::size_t length : {47, 48}) {
+        auto key = lock.key(std::string(length, 'k'));
+        std::scoped_lock held(key);
+        const auto holder = lock.holders().at(0);
+        EXPECT(turnlock::key_of(holder) == std::string(47, 'k'));
+        EXPECT(((holder.flags & TURNLOCK_INFO_WHOLE_KEY) != 0) == (length == 47));
+    }
 }
 
 static turnlock::parts_options that_inform()

@@ -21,8 +21,11 @@ struct grouplock_calls {
 
 // A group of a lock, to be entered: TimedLockable. It belongs to the thread that enters, or to the hold that it was made with, and
 // must not outlive the lock.
-// A thread is inside once, so `unlock`, `abandon` and `mark_consistent` are about the group that it is in, whichever object they are called on.
+// A thread, or a hold, is inside once, and any object of its group leaves for it. `unlock`, `abandon` and `mark_consistent` of another
+// group are errc::not_owner.
 class group : public lockable<group> {
+    using base = lockable<group>;
+
 public:
     group(const turnlock_grouplock *lock, std::uint64_t number) noexcept
         : lock_(lock), by_hold_(false), hold_(nullptr), number_(number)
@@ -37,8 +40,70 @@ public:
 
     [[nodiscard]] std::uint64_t number() const noexcept { return number_; }
 
+    // As those of every lock.
+    void unlock(std::error_code &code) noexcept
+    {
+        if (can_be_inside(code))
+            base::unlock(code);
+    }
+    void unlock()
+    {
+        check_inside();
+        base::unlock();
+    }
+    void abandon(std::error_code &code) noexcept
+    {
+        if (can_be_inside(code))
+            base::abandon(code);
+    }
+    void abandon()
+    {
+        check_inside();
+        base::abandon();
+    }
+    void mark_consistent(std::error_code &code) noexcept
+    {
+        if (can_be_inside(code))
+            base::mark_consistent(code);
+    }
+    void mark_consistent()
+    {
+        check_inside();
+        base::mark_consistent();
+    }
+
 private:
     friend lockable<group>;
+
+    // False where the caller is not inside as a member of this group: the library does not ask for the group, and it would leave
+    // another. All that are inside are of one group, so a look at one of them tells; what entered by this object needs none.
+    bool can_be_inside(std::error_code &code) const noexcept
+    {
+        if (is_inside_)
+            return true;
+        auto member = sized<participant_info>();
+        std::size_t count = 0;
+        const bool is_known = turnlock_lock_holders(any(lock_), 1, &member, &count) >= 0 && count > 0;
+        const bool is_other = is_known && member.life != TURNLOCK_LIFE_DEAD && member.first != number_;
+        if (is_other)
+            code = errc::not_owner;
+        return !is_other;
+    }
+
+    void check_inside() const
+    {
+        std::error_code code;
+        if (!can_be_inside(code))
+            fail(code, "another group is inside: leave as a member of the group that was entered");
+    }
+
+    // Keeps whether the caller is inside by this object, where a call succeeded.
+    std::int32_t now_inside(bool is_inside, std::int32_t status) noexcept
+    {
+        if (status >= 0)
+            is_inside_ = is_inside;
+        return status;
+    }
 
     std::int32_t acquire(std::uint32_t wait, std::uint64_t time, turnlock_acquired *out) const noexcept
     {
@@ -47,25 +112,37 @@ private:
         return turnlock_hold_acquire(hold_, &wanted, out);
     }
 
-    std::int32_t native_lock(turnlock_acquired *out) const noexcept
+    std::int32_t native_begin(std::uint32_t mode, std::uint32_t wait, std::uint64_t time) const noexcept
     {
-        return by_hold_ ? acquire(TURNLOCK_WAIT_FOREVER, 0, out) : turnlock_grouplock_lock(lock_, number_, out);
+        auto wanted = request(lock_, wait, time);
+        wanted.mode = mode;
+        wanted.group = number_;
+        return turnlock_hold_begin_acquire(hold_, &wanted);
     }
-    std::int32_t native_try_lock(turnlock_acquired *out) const noexcept
+    const turnlock_hold *native_hold() const noexcept { return hold_; }
+
+    std::int32_t native_lock(turnlock_acquired *out) noexcept
     {
-        return by_hold_ ? acquire(TURNLOCK_WAIT_NEVER, 0, out) : turnlock_grouplock_try_lock(lock_, number_, out);
+        return now_inside(
+            true, by_hold_ ? acquire(TURNLOCK_WAIT_FOREVER, 0, out) : turnlock_grouplock_lock(lock_, number_, out));
     }
-    std::int32_t native_lock_for(std::uint64_t time, turnlock_acquired *out) const noexcept
+    std::int32_t native_try_lock(turnlock_acquired *out) noexcept
     {
-        return by_hold_ ? acquire(TURNLOCK_WAIT_AT_MOST, time, out) : turnlock_grouplock_lock_for(lock_, number_, time, out);
+        return now_inside(
+            true, by_hold_ ? acquire(TURNLOCK_WAIT_NEVER, 0, out) : turnlock_grouplock_try_lock(lock_, number_, out));
     }
-    std::int32_t native_unlock() const noexcept
+    std::int32_t native_lock_for(std::uint64_t time, turnlock_acquired *out) noexcept
     {
-        return by_hold_ ? turnlock_hold_release(hold_) : turnlock_grouplock_unlock(lock_);
+        return now_inside(true, by_hold_ ? acquire(TURNLOCK_WAIT_AT_MOST, time, out)
+                                         : turnlock_grouplock_lock_for(lock_, number_, time, out));
     }
-    std::int32_t native_abandon() const noexcept
+    std::int32_t native_unlock() noexcept
     {
-        return by_hold_ ? turnlock_hold_abandon(hold_) : turnlock_grouplock_abandon(lock_);
+        return now_inside(false, by_hold_ ? turnlock_hold_release(hold_) : turnlock_grouplock_unlock(lock_));
+    }
+    std::int32_t native_abandon() noexcept
+    {
+        return now_inside(false, by_hold_ ? turnlock_hold_abandon(hold_) : turnlock_grouplock_abandon(lock_));
     }
     std::int32_t native_mark_consistent() const noexcept
     {
@@ -80,6 +157,7 @@ private:
     bool by_hold_;
     const turnlock_hold *hold_;
     std::uint64_t number_;
+    bool is_inside_ = false;
 };
 
 } // namespace detail

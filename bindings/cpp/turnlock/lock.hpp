@@ -11,6 +11,10 @@ namespace turnlock {
 
 class condition;
 
+namespace detail {
+template <class Lock, class Owner, std::uint32_t mode> class begun;
+}
+
 // What a holder's death means, for the next one.
 enum class death_policy : std::uint32_t {
     // What the lock has; release if it is created now.
@@ -194,8 +198,24 @@ protected:
 
 private:
     friend class turnlock::condition;
+    template <class, class, std::uint32_t> friend class begun;
 
     Derived &self() noexcept { return static_cast<Derived &>(*this); }
+
+    // Of a lock by a hold: begins to acquire it in this mode; by which hold; and what came of it.
+    std::int32_t begin_acquire(std::uint32_t mode, std::uint32_t wait, std::uint64_t time) noexcept
+    {
+        return self().native_begin(mode, wait, time);
+    }
+    const turnlock_hold *begun_by() noexcept { return self().native_hold(); }
+    std::int32_t finish_acquire() noexcept
+    {
+        auto acquired = sized<turnlock_acquired>();
+        const auto status = turnlock_hold_finish_acquire(begun_by(), &acquired);
+        if (status >= 0)
+            keep(acquired);
+        return status;
+    }
 
     // Waits at a condition, and keeps what came with the lock if it was taken again, also where the wait failed.
     std::int32_t wait_at(const turnlock_condition *condition, std::uint32_t wait, std::uint64_t time) noexcept
@@ -370,6 +390,14 @@ private:
         const auto wanted = request(lock_, wait, time);
         return turnlock_hold_acquire(hold_, &wanted, out);
     }
+
+    auto native_begin(std::uint32_t mode, std::uint32_t wait, std::uint64_t time) const noexcept
+    {
+        auto wanted = request(lock_, wait, time);
+        wanted.mode = mode;
+        return turnlock_hold_begin_acquire(hold_, &wanted);
+    }
+    const turnlock_hold *native_hold() const noexcept { return hold_; }
 
     auto native_lock(turnlock_acquired *out) const noexcept { return acquire(TURNLOCK_WAIT_FOREVER, 0, out); }
     auto native_try_lock(turnlock_acquired *out) const noexcept { return acquire(TURNLOCK_WAIT_NEVER, 0, out); }

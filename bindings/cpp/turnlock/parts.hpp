@@ -170,6 +170,16 @@ private:
         return turnlock_hold_acquire(hold_, &wanted, out);
     }
 
+    std::int32_t native_begin(std::uint32_t mode, std::uint32_t wait, std::uint64_t time) const noexcept
+    {
+        auto wanted = request(lock_, wait, time);
+        const auto one = Calls::of(place_);
+        wanted.mode = mode;
+        Calls::put(wanted, one);
+        return turnlock_hold_begin_acquire(hold_, &wanted);
+    }
+    const turnlock_hold *native_hold() const noexcept { return hold_; }
+
     static bool is_taken(std::int32_t status, errc not_now)
     {
         std::error_code code;
@@ -249,7 +259,8 @@ public:
         return owner;
     }
 
-    // The holders of parts, and the waiters; `first` and `last` say which: of a key the halves of its hash.
+    // The holders of parts, and the waiters. Which part: of a range `first` and `last`, which belongs to it; of a key `key_of`, and its
+    // hash, whose halves are `first` and `last`; of a group lock the group is `first`.
     std::vector<participant_info> holders() const { return listed(native_handle(), turnlock_lock_holders); }
     std::vector<participant_info> waiters() const { return listed(native_handle(), turnlock_lock_waiters); }
 

@@ -209,6 +209,65 @@ private:
     detail::owned<turnlock_semaphore, turnlock_semaphore_close> handle_;
 };
 
+namespace detail {
+
+// So many permits of a semaphore, acquired by a hold: `turnlock::by`.
+class permits_by : public lockable<permits_by> {
+public:
+    permits_by(const hold &by, const semaphore &of, std::uint32_t permits) noexcept
+        : hold_(by.native_handle()), semaphore_(of.native_handle()), permits_(permits)
+    {
+    }
+
+    // No holder is told of a death, and there is nothing to mark.
+    void mark_consistent() = delete;
+
+private:
+    friend lockable<permits_by>;
+
+    // Has `call` do what the request says. None are not one, as in a request of the C ABI.
+    template <class Call> std::int32_t requested(std::uint32_t wait, std::uint64_t time, Call call) const noexcept
+    {
+        auto wanted = request(semaphore_, wait, time);
+        wanted.permits = permits_;
+        return permits_ == 0 ? TURNLOCK_ERROR_PERMITS : call(&wanted);
+    }
+
+    auto acquire(std::uint32_t wait, std::uint64_t time, turnlock_acquired *out) const noexcept
+    {
+        return requested(wait, time, [&](const auto *wanted) { return turnlock_hold_acquire(hold_, wanted, out); });
+    }
+
+    auto native_lock(turnlock_acquired *out) const noexcept { return acquire(TURNLOCK_WAIT_FOREVER, 0, out); }
+    auto native_try_lock(turnlock_acquired *out) const noexcept { return acquire(TURNLOCK_WAIT_NEVER, 0, out); }
+    auto native_lock_for(std::uint64_t time, turnlock_acquired *out) const noexcept
+    {
+        return acquire(TURNLOCK_WAIT_AT_MOST, time, out);
+    }
+    auto native_begin(std::uint32_t, std::uint32_t wait, std::uint64_t time) const noexcept
+    {
+        return requested(wait, time, [&](const auto *wanted) { return turnlock_hold_begin_acquire(hold_, wanted); });
+    }
+    const turnlock_hold *native_hold() const noexcept { return hold_; }
+    auto native_unlock() const noexcept { return turnlock_hold_release(hold_); }
+    // They come back, as those of the dead do.
+    auto native_abandon() const noexcept { return turnlock_hold_release(hold_); }
+    auto native_is_contended() const noexcept { return turnlock_hold_is_contended(hold_); }
+
+    const turnlock_hold *hold_;
+    const turnlock_semaphore *semaphore_;
+    std::uint32_t permits_;
+};
+
+} // namespace detail
+
+// So many permits as a hold acquires them: Lockable, and any thread may unlock, which gives all of them back. The hold and the semaphore
+// must live as long as it does.
+inline detail::permits_by by(const hold &by, const semaphore &of, std::uint32_t permits = 1) noexcept
+{
+    return {by, of, permits};
+}
+
 } // namespace turnlock
 
 #endif

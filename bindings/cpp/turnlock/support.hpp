@@ -20,6 +20,13 @@ namespace turnlock {
 using previous_owner = turnlock_previous_owner;
 using participant_info = turnlock_participant_info;
 
+// What the key begins with that a participant has of a keyed lock, or wants: at most 47 bytes. Without
+// TURNLOCK_INFO_WHOLE_KEY in its flags the key is longer, or, if there are no bytes, empty or not known.
+inline std::string key_of(const participant_info &info)
+{
+    return {reinterpret_cast<const char *>(info.key), info.key_size};
+}
+
 namespace detail {
 
 // A struct of the ABI: all 0, but for its size.

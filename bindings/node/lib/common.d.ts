@@ -139,4 +139,20 @@ export interface ParticipantInfo {
   mode: Mode | 'upgrading' | 'unknown';
   /** Of a semaphore: how many it has, or wants. */
   permits: number;
+  /** Of a group lock: the group that it is in, or wants to enter. */
+  group: bigint | null;
+  /** Of a range lock: from where to before where it reaches; 2n ** 64n - 1n is the end of one that reaches to the end. */
+  range: { start: bigint; end: bigint } | null;
+  /** Of a keyed lock. */
+  key: KeyInfo | null;
+}
+
+/** A key that is held or wanted. */
+export interface KeyInfo {
+  /** What it begins with, at most 47 bytes. */
+  bytes: Uint8Array;
+  /** Whether that is the whole key. Else it is longer, or, if there are no bytes, empty or not known. */
+  isWhole: boolean;
+  /** By what keys are told apart, in hexadecimal. */
+  hash: string;
 }

@@ -23,7 +23,7 @@ import {
 import { Barrier, Condition, Event, Once } from './coordination';
 import { RecursiveMutex } from './recursive';
 
-export type { DeadOwner, DeathPolicy, LockOptions, Mode, ParticipantInfo, SyncWaitOptions, WaitOptions } from './common';
+export type { DeadOwner, DeathPolicy, KeyInfo, LockOptions, Mode, ParticipantInfo, SyncWaitOptions, WaitOptions } from './common';
 export { Barrier, Condition, Event, Once } from './coordination';
 export { Owner, RecursiveHeld, RecursiveMutex } from './recursive';
 

@@ -80,11 +80,11 @@ class Lock {
   }
 
   waiters() {
-    return listed((...places) => this.call('lock_waiters', ...places));
+    return listed(this.#handles.kind, (...places) => this.call('lock_waiters', ...places));
   }
 
   holders() {
-    return listed((...places) => this.call('lock_holders', ...places));
+    return listed(this.#handles.kind, (...places) => this.call('lock_holders', ...places));
   }
 
   close() {

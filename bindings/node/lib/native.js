@@ -17,6 +17,7 @@ const FLAGS = {
   MUTEX_RECURSIVE: 8,
   RING_MEMBER: 2,
   HOLD_AT_SLOT: 8,
+  INFO_WHOLE_KEY: 8,
   CONDITION_MUST_EXIST: 1,
   EVENT_MUST_EXIST: 1,
   BARRIER_MUST_EXIST: 1,
@@ -147,7 +148,8 @@ const participantInfo = koffi.struct({
   first: 'uint64_t',
   last: 'uint64_t',
   permits: 'uint32_t',
-  reserved: 'uint32_t',
+  key_size: 'uint32_t',
+  key: koffi.array('uint8_t', 48),
 });
 
 const functions = {

@@ -1,14 +1,34 @@
 'use strict';
 // Participants, as others see them.
 
-const { MODES, check, decode, room, structs } = require('./native');
+const { FLAGS, MODES, check, decode, room, structs } = require('./native');
 const { STATUS } = require('./errors');
 
 const LIVES = ['unknown', 'alive', 'stopped', 'dead'];
 const MODE_NAMES = Object.keys(MODES);
+const RANGE_END = 2n ** 64n - 1n;
 const STATES = [undefined, 'holding', 'queued', 'backed off', 'ring member'];
 
-function participantInfo(native) {
+// What a participant has of a lock of this kind, or wants.
+function partOf(kind, native) {
+  const [first, last] = [BigInt(native.first), BigInt(native.last)];
+  return {
+    group: kind === 'grouplock' ? first : null,
+    // The last number belongs to it; the end of one that reaches to the end is that number itself.
+    range: kind === 'rangelock' ? { start: first, end: last === RANGE_END ? last : last + 1n } : null,
+    key: kind === 'keyedlock' ? keyOf(native, (first << 64n) | last) : null,
+  };
+}
+
+function keyOf(native, hash) {
+  return {
+    bytes: Uint8Array.from(native.key).subarray(0, native.key_size),
+    isWhole: (native.flags & FLAGS.INFO_WHOLE_KEY) !== 0,
+    hash: hash.toString(16).padStart(32, '0'),
+  };
+}
+
+function participantInfo(kind, native) {
   return {
     label: native.label,
     program: native.program,
@@ -21,6 +41,7 @@ function participantInfo(native) {
     state: STATES[native.state] ?? 'unknown',
     mode: MODE_NAMES[native.mode] ?? 'unknown',
     permits: native.permits,
+    ...partOf(kind, native),
   };
 }
 
@@ -34,15 +55,15 @@ function deadOwner(ask) {
   return { label, pid, thread, fencingToken: BigInt(fencing_token) };
 }
 
-// All the participants that `list` lists.
-function listed(list) {
+// All the participants that `list` lists, of a lock of this kind.
+function listed(kind, list) {
   for (let capacity = 8; ; ) {
     const bytes = room(structs.participantInfo, capacity);
     const count = Buffer.alloc(8);
     check(list(capacity, bytes, count));
     const found = Number(count.readBigUInt64LE());
     if (found <= capacity) {
-      return Array.from({ length: found }, (_, i) => participantInfo(decode(structs.participantInfo, bytes, i)));
+      return Array.from({ length: found }, (_, i) => participantInfo(kind, decode(structs.participantInfo, bytes, i)));
     }
     capacity = found;
   }

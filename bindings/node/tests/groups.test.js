@@ -14,7 +14,7 @@ test('members of a group are inside together, and none of another', async (t) =>
   assert.ok(held.fencingToken > 0n);
   assert.ok(!held.ownerDied);
   const beside = [lock.lockSync(1), another.tryLock(1n)];
-  assert.equal(lock.holders().length, 3);
+  assert.deepEqual(lock.holders().map((holder) => holder.group), [1n, 1n, 1n]);
   for (const group of [0, 2, 2n ** 64n - 1n]) assert.equal(another.tryLock(group), null);
   assert.throws(() => another.lockSync(2, { timeout: 1 }), failure('DEADLOCK'));
   assert.throws(() => lock.lockSync(2), failure('DEADLOCK'));
@@ -26,6 +26,7 @@ test('members of a group are inside together, and none of another', async (t) =>
   const end = new AbortController();
   const ends = assert.rejects(lock.lock(3, { signal: end.signal }), { name: 'AbortError' });
   await until(() => lock.waiters().length === 2);
+  assert.deepEqual(lock.waiters().map((waiter) => waiter.group), [2n, 3n]);
   end.abort();
   await ends;
   await until(() => held.isContended());

@@ -11,6 +11,38 @@ const KINDS = {
   keyedLock: { mine: ['mine'], same: [Buffer.from('mine')], other: ['mine\0'] },
 };
 
+test('what is held and wanted is shown', async (t) => {
+  const file = newFile(t);
+  const ranges = file.rangeLock('ranges');
+  const held = ranges.tryLock(5, 8, 'shared');
+  const [holder] = ranges.holders();
+  assert.deepEqual(holder.range, { start: 5n, end: 8n });
+  assert.deepEqual([holder.group, holder.key, holder.mode], [null, null, 'shared']);
+  const later = ranges.lock(7, Infinity, 'exclusive');
+  await until(() => ranges.waiters().length === 1);
+  assert.deepEqual(ranges.waiters()[0].range, { start: 7n, end: 2n ** 64n - 1n });
+  held.unlock();
+  (await later).unlock();
+  const keys = file.keyedLock('keys');
+  const hashes = new Set();
+  for (const key of ['', 'a\0é', 'k'.repeat(47), 'k'.repeat(48)]) {
+    await keys.withLock(key, 'exclusive', () => {
+      const [{ key: shown, range, group }] = keys.holders();
+      assert.deepEqual([range, group], [null, null]);
+      assert.equal(Buffer.from(shown.bytes).toString(), key.slice(0, 47));
+      assert.equal(shown.isWhole, key.length > 0 && key.length < 48);
+      assert.match(shown.hash, /^[0-9a-f]{32}$/);
+      hashes.add(shown.hash);
+    });
+  }
+  assert.equal(hashes.size, 4);
+  const mutex = file.mutex('mutex');
+  await mutex.withLock(() => {
+    const { range, group, key } = mutex.holder();
+    assert.deepEqual([range, group, key], [null, null, null]);
+  });
+});
+
 for (const [kind, { mine, same, other }] of Object.entries(KINDS)) {
   test(`${kind}: parts that overlap exclude each other, and others do not`, async (t) => {
     const file = newFile(t);

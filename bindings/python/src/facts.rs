@@ -1,9 +1,12 @@
 //! What is known of a lock, as the named tuples of `turnlock._facts`.
 
-use pyo3::{prelude::*, types::PyList};
+use pyo3::{
+    prelude::*,
+    types::{PyBytes, PyList},
+};
 use turnlock::{
     PreviousOwner,
-    inspect::{Holder, Life, LockStatus, Waiter, WaiterState},
+    inspect::{Claim, ClaimMode, Holder, KeyBeginning, Life, LockStatus, Part, Waiter, WaiterState},
 };
 
 fn made<'py>(
@@ -23,8 +26,15 @@ pub fn previous_owner(py: Python<'_>, owner: PreviousOwner) -> PyResult<Bound<'_
 pub fn holders<'py>(py: Python<'py>, status: &LockStatus) -> PyResult<Bound<'py, PyList>> {
     let one = |holder: &Holder| {
         let who = &holder.participant;
-        let facts =
-            (&who.label, who.pid, who.thread, holder.fencing_token, life(who.life), holder.for_seconds);
+        let facts = (
+            &who.label,
+            who.pid,
+            who.thread,
+            holder.fencing_token,
+            life(who.life),
+            holder.for_seconds,
+            claim(py, holder.claim)?,
+        );
         made(py, "Holder", facts)
     };
     PyList::new(py, status.holders.iter().map(one).collect::<PyResult<Vec<_>>>()?)
@@ -40,9 +50,40 @@ pub fn waiters<'py>(py: Python<'py>, status: &LockStatus) -> PyResult<Bound<'py,
             WaiterState::RingMember => "ring member",
             _ => "unknown",
         };
-        made(py, "Waiter", (&who.label, who.pid, who.thread, state, life(who.life), waiter.for_seconds))
+        let facts = (
+            &who.label,
+            who.pid,
+            who.thread,
+            state,
+            life(who.life),
+            waiter.for_seconds,
+            waiter.claim.map(|wanted| claim(py, wanted)).transpose()?,
+        );
+        made(py, "Waiter", facts)
     };
     PyList::new(py, status.queue.iter().map(one).collect::<PyResult<Vec<_>>>()?)
+}
+
+/// What a participant has of the lock, or wants.
+fn claim(py: Python<'_>, claim: Claim) -> PyResult<Bound<'_, PyAny>> {
+    let mode = match claim.mode {
+        ClaimMode::Exclusive => "exclusive",
+        ClaimMode::Shared => "shared",
+        ClaimMode::Upgradable => "upgradable",
+        ClaimMode::Upgrading => "upgrading",
+        _ => "unknown",
+    };
+    let (mut range, mut key_hash, mut group) = (None, None, None);
+    match claim.part {
+        // The last number belongs to it.
+        Some(Part::Range { first, last }) => range = Some((first, last.checked_add(1))),
+        Some(Part::Key(hash)) => key_hash = Some(format!("{hash:032x}")),
+        Some(Part::Group(number)) => group = Some(number),
+        _ => (),
+    }
+    let key = claim.key_beginning.as_ref().map(|key| PyBytes::new(py, key.bytes()));
+    let is_whole_key = claim.key_beginning.as_ref().is_some_and(KeyBeginning::is_whole);
+    made(py, "Claim", (mode, claim.permits, range, key, is_whole_key, key_hash, group))
 }
 
 /// Returns whether a live holder has the lock.

@@ -177,7 +177,8 @@ def test_ranges(path):
                 records.read(first, end, timeout=0.01)
         with pytest.raises(turnlock.Timeout):
             records.write(29, blocking=False)
-        assert len(records.holders()) == 4
+        held = {one.claim.range: one.claim.mode for one in records.holders()}
+        assert held == {(0, 10): "exclusive", (10, 20): "exclusive", (20, None): "shared", (25, 30): "shared"}
     with records.write():
         pass
     for wrong, error in [((5, 5), ValueError), ((5, 4), ValueError), ((-1,), ValueError), (("a",), TypeError)]:
@@ -191,8 +192,12 @@ def test_keys(path):
         for key in ("ada", "grace", "mary"):
             with pytest.raises(turnlock.Timeout):
                 users.write(key, timeout=0.01)
-    with users.write("ada"):
-        pass
+        held = sorted(one.claim.key for one in users.holders())
+        assert held == [b"ada", b"grace", b"mary", b"mary"] and len({one.claim.key_hash for one in users.holders()}) == 3
+    for key, shown in {"": (None, False), "ada": (b"ada", True), "k" * 47: (b"k" * 47, True), "k" * 48: (b"k" * 47, False)}.items():
+        with users.write(key):
+            (one,) = users.holders()
+            assert (one.claim.key, one.claim.is_whole_key) == shown and len(one.claim.key_hash) == 32
     for wrong in (None, 7, ["ada"]):
         with pytest.raises(TypeError):
             users.read(wrong)
@@ -201,7 +206,7 @@ def test_keys(path):
 def test_groups(path):
     store = turnlock.GroupLock(path)
     with store.enter(1) as one, store.enter(1) as two, store.enter(1, timeout=PATIENCE):
-        assert len(store.holders()) == 3 and one.fencing_token and two.mode is None
+        assert [holder.claim.group for holder in store.holders()] == [1, 1, 1] and one.fencing_token and two.mode is None
         assert in_a_thread(lambda: is_free(lambda **options: store.enter(1, **options)))
         for group in (0, 2, 2**64 - 1):
             with pytest.raises(turnlock.Timeout):
@@ -222,6 +227,7 @@ def test_a_later_member_stays_behind_another_group(path):
         waiter = threading.Thread(target=lambda: entered.append(store.enter(2).release()))
         waiter.start()
         until(lambda: store.waiters(), "the waiter is seen")
+        assert store.waiters()[0].claim.group == 2
         with pytest.raises(turnlock.Timeout):
             store.enter(1, blocking=False)
         assert one.is_contended() and not entered

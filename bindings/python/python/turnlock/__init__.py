@@ -54,7 +54,7 @@ from ._errors import (
     WaitCancelledError,
     WaitInterruptedError,
 )
-from ._facts import Holder, PreviousOwner, Waiter
+from ._facts import Claim, Holder, PreviousOwner, Waiter
 from ._filelock import AcquireReturnProxy, FileLock, lock
 from ._locks import Lock, RLock, TurnRing
 from ._native import Hold
@@ -68,6 +68,7 @@ __all__ = [
     "BoundedSemaphore",
     "BrokenBarrierError",
     "CircularWaitError",
+    "Claim",
     "ClosedError",
     "Condition",
     "DamagedError",

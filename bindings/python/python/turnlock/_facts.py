@@ -16,6 +16,25 @@ class PreviousOwner(NamedTuple):
     """The fencing token that it had."""
 
 
+class Claim(NamedTuple):
+    """What a participant has of a lock, or wants."""
+
+    mode: str
+    """"exclusive", "shared", "upgradable", "upgrading" or "unknown"."""
+    permits: int | None
+    """Of a semaphore: how many."""
+    range: tuple[int, int | None] | None
+    """Of a range lock: the first number, and the first that is not in it; None: no end."""
+    key: bytes | None
+    """Of a keyed lock: what the key begins with, at most 47 bytes. None if it is empty or not known."""
+    is_whole_key: bool
+    """Whether that is the whole key."""
+    key_hash: str | None
+    """Of a keyed lock: by what keys are told apart, in hexadecimal."""
+    group: int | None
+    """Of a group lock: the group."""
+
+
 class Holder(NamedTuple):
     """A holder of the lock."""
 
@@ -27,6 +46,8 @@ class Holder(NamedTuple):
     """"alive", "stopped", "dead" (the next one is told) or "unknown"."""
     for_seconds: float | None
     """For how long, to a few milliseconds; None if it came just now."""
+    claim: Claim
+    """What it has of the lock."""
 
 
 class Waiter(NamedTuple):
@@ -41,3 +62,5 @@ class Waiter(NamedTuple):
     """"alive", "stopped", "dead" or "unknown"."""
     for_seconds: float | None
     """For how long, to a few microseconds; None if it came just now."""
+    claim: Claim
+    """What it wants of the lock."""

@@ -67,11 +67,11 @@ public final class GroupLock extends SeveralLock {
 
     /** The members that are inside, dead or alive. */
     public List<ParticipantInfo> holders() {
-        return use(OpenLock::holders);
+        return use(open -> open.holders(ParticipantInfo.Parts.GROUP));
     }
 
     /** The waiters, first the one that is next. */
     public List<ParticipantInfo> waiters() {
-        return use(OpenLock::waiters);
+        return use(open -> open.waiters(ParticipantInfo.Parts.GROUP));
     }
 }

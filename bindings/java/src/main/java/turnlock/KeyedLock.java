@@ -9,7 +9,7 @@ import java.util.concurrent.TimeoutException;
 /** A lock for each key, which is any bytes. Keys need not be created, and take no room while they are not wanted. */
 public final class KeyedLock extends PartsLock {
     KeyedLock(Handle.Shared file, String name, Options options) {
-        super(file, name, options, Native::turnlock_keyedlock_open, Native::turnlock_keyedlock_close);
+        super(ParticipantInfo.Parts.KEY, file, name, options, Native::turnlock_keyedlock_open, Native::turnlock_keyedlock_close);
     }
 
     /** Waits for the key as long as it takes; an interrupt does not end that. */

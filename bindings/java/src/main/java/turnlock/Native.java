@@ -39,6 +39,7 @@ final class Native {
     static final int BARRIER_MUST_EXIST = 1;
     static final int ONCE_MUST_EXIST = 1;
     static final int ONCE_ACROSS_BOOTS = 2;
+    static final int INFO_WHOLE_KEY = 8;
     static final int MODE_EXCLUSIVE = 0;
     static final int MODE_SHARED = 1;
     static final int MODE_UPGRADABLE = 2;

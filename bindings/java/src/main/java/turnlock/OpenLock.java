@@ -310,12 +310,20 @@ final class OpenLock extends Handle {
     }
 
     List<ParticipantInfo> holders() {
-        return use(lock -> ParticipantInfo.listed(
+        return holders(ParticipantInfo.Parts.ALL);
+    }
+
+    List<ParticipantInfo> holders(ParticipantInfo.Parts parts) {
+        return use(lock -> ParticipantInfo.listed(parts,
                 (capacity, infos, count) -> Native.turnlock_lock_holders(lock, capacity, infos, count)));
     }
 
     List<ParticipantInfo> waiters() {
-        return use(lock -> ParticipantInfo.listed(
+        return waiters(ParticipantInfo.Parts.ALL);
+    }
+
+    List<ParticipantInfo> waiters(ParticipantInfo.Parts parts) {
+        return use(lock -> ParticipantInfo.listed(parts,
                 (capacity, infos, count) -> Native.turnlock_lock_waiters(lock, capacity, infos, count)));
     }
 }

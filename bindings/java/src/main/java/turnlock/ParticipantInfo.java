@@ -9,7 +9,7 @@ import java.util.List;
 
 /** A participant at a lock, at one moment. */
 public final class ParticipantInfo {
-    static final long SIZE = 208;
+    static final long SIZE = 256;
 
     /** Whether a participant is alive. */
     public enum Life {
@@ -45,6 +45,14 @@ public final class ParticipantInfo {
         UPGRADING
     }
 
+    /** Which part of a lock each participant has. */
+    enum Parts {
+        ALL,
+        RANGE,
+        KEY,
+        GROUP
+    }
+
     private final String label;
     private final String program;
     private final long fencingToken;
@@ -56,8 +64,13 @@ public final class ParticipantInfo {
     private final State state;
     private final Mode mode;
     private final int permits;
+    private final long first;
+    private final long last;
+    private final byte[] key;
+    private final boolean isWholeKey;
+    private final Parts parts;
 
-    ParticipantInfo(Pointer struct) {
+    ParticipantInfo(Pointer struct, Parts parts) {
         fencingToken = struct.getLong(8);
         durationNs = struct.getLong(16);
         slot = struct.getInt(24);
@@ -70,6 +83,11 @@ public final class ParticipantInfo {
         permits = struct.getInt(200);
         label = struct.getString(56, "UTF-8");
         program = struct.getString(120, "UTF-8");
+        first = struct.getLong(184);
+        last = struct.getLong(192);
+        key = struct.getByteArray(208, struct.getInt(204));
+        isWholeKey = (struct.getInt(48) & Native.INFO_WHOLE_KEY) != 0;
+        this.parts = parts;
     }
 
     /** Fills in as many as there is room for, says how many there are, and gives a status. */
@@ -77,7 +95,7 @@ public final class ParticipantInfo {
         int fill(long capacity, Pointer infos, LongByReference count);
     }
 
-    static List<ParticipantInfo> listed(Listing listing) {
+    static List<ParticipantInfo> listed(Parts parts, Listing listing) {
         LongByReference count = new LongByReference(8);
         for (;;) {
             long capacity = count.getValue();
@@ -88,7 +106,7 @@ public final class ParticipantInfo {
             if (count.getValue() <= capacity) {
                 List<ParticipantInfo> found = new ArrayList<>();
                 for (int i = 0; i < count.getValue(); i++) {
-                    found.add(new ParticipantInfo(infos.share(i * SIZE)));
+                    found.add(new ParticipantInfo(infos.share(i * SIZE), parts));
                 }
                 return List.copyOf(found);
             }
@@ -152,5 +170,35 @@ public final class ParticipantInfo {
     /** Of a semaphore: how many permits it has, or wants. Else 0. */
     public int permits() {
         return permits;
+    }
+
+    /** Of a group lock: the group that it is in, or wants to enter. Else 0. */
+    public long group() {
+        return parts == Parts.GROUP ? first : 0;
+    }
+
+    /** Of a range lock: the first number of its range. Else 0. A negative one is what {@link Long#toUnsignedString(long)} says. */
+    public long start() {
+        return parts == Parts.RANGE ? first : 0;
+    }
+
+    /** Of a range lock: the first number after its range, or {@link RangeLock#END}. Else 0. */
+    public long end() {
+        return parts != Parts.RANGE ? 0 : last == RangeLock.END ? last : last + 1;
+    }
+
+    /** Of a keyed lock: what its key begins with, at most 47 bytes. Else none. */
+    public byte[] key() {
+        return key.clone();
+    }
+
+    /** Of a keyed lock: whether {@link #key} is the whole key. If not, it is longer, or, without bytes, empty or not known. */
+    public boolean isWholeKey() {
+        return isWholeKey;
+    }
+
+    /** Of a keyed lock: by what keys are told apart, 32 hexadecimal digits. Else empty. */
+    public String keyHash() {
+        return parts == Parts.KEY ? String.format("%016x%016x", first, last) : "";
     }
 }

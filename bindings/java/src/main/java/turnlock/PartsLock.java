@@ -65,9 +65,13 @@ public abstract class PartsLock extends SeveralLock {
         }
     }
 
-    PartsLock(Handle.Shared file, String name, Options options, OpenLock.Opens opens, ToIntFunction<Pointer> close) {
+    private final ParticipantInfo.Parts parts;
+
+    PartsLock(ParticipantInfo.Parts parts, Handle.Shared file, String name, Options options, OpenLock.Opens opens,
+            ToIntFunction<Pointer> close) {
         super(OpenLock.open(file, name, struct(Objects.requireNonNull(options, "options")), options.label, false, opens, close),
                 Integer.MAX_VALUE);
+        this.parts = parts;
     }
 
     static Memory struct(Options options) {
@@ -107,11 +111,11 @@ public abstract class PartsLock extends SeveralLock {
 
     /** The holders of parts, dead or alive. */
     public final List<ParticipantInfo> holders() {
-        return use(OpenLock::holders);
+        return use(open -> open.holders(parts));
     }
 
     /** The waiters for parts. */
     public final List<ParticipantInfo> waiters() {
-        return use(OpenLock::waiters);
+        return use(open -> open.waiters(parts));
     }
 }

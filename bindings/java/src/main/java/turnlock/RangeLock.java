@@ -14,7 +14,7 @@ public final class RangeLock extends PartsLock {
     public static final long END = -1;
 
     RangeLock(Handle.Shared file, String name, Options options) {
-        super(file, name, options, Native::turnlock_rangelock_open, Native::turnlock_rangelock_close);
+        super(ParticipantInfo.Parts.RANGE, file, name, options, Native::turnlock_rangelock_open, Native::turnlock_rangelock_close);
     }
 
     /** Waits for the range as long as it takes; an interrupt does not end that. */

@@ -8,7 +8,6 @@ import static org.junit.Assert.assertThrows;
 import static org.junit.Assert.assertTrue;
 
 import turnlock.GroupLock.Member;
-import java.io.InputStream;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -17,6 +16,7 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeoutException;
+import java.util.stream.Collectors;
 import org.junit.After;
 import org.junit.Before;
 import org.junit.Rule;
@@ -33,6 +33,7 @@ public class GroupLockTest {
     private static final Duration LONG = Duration.ofDays(1);
 
     private final ExecutorService others = Executors.newCachedThreadPool();
+    private final List<Process> children = new ArrayList<>();
     private LockFile file;
 
     @Before
@@ -43,16 +44,28 @@ public class GroupLockTest {
     @After
     public void close() {
         others.shutdownNow();
+        children.forEach(Process::destroyForcibly);
         file.close();
+    }
+
+    /** Another process enters as a member of this group; it is killed if the test ends before. */
+    private Process otherOf(int group) throws Exception {
+        Process child = new ProcessBuilder(System.getProperty("java.home") + "/bin/java", "-cp",
+                System.getProperty("java.class.path"), Child.class.getName(), file.path().toString(), String.valueOf(group))
+                .redirectError(ProcessBuilder.Redirect.INHERIT).start();
+        children.add(child);
+        return child;
+    }
+
+    /** The next letter that it says: "i" inside, "d" inside after a death, "o" outside. */
+    private static char said(Process child) throws Exception {
+        return (char) child.getInputStream().read();
     }
 
     /** Another process is inside as a member of group 1. */
     private Process otherInside() throws Exception {
-        Process child = new ProcessBuilder(System.getProperty("java.home") + "/bin/java", "-cp",
-                System.getProperty("java.class.path"), Child.class.getName(), file.path().toString())
-                .redirectError(ProcessBuilder.Redirect.INHERIT).start();
-        InputStream said = child.getInputStream();
-        assertEquals('i', said.read());
+        Process child = otherOf(1);
+        assertEquals('i', said(child));
         return child;
     }
 
@@ -60,12 +73,25 @@ public class GroupLockTest {
     public static final class Child {
         public static void main(String[] arguments) throws Exception {
             LockFile file = LockFile.open(Path.of(arguments[0]), new LockFile.Options().label("the child"));
-            Member held = file.groupLock("groups").acquire(1);
-            System.out.print("i");
-            System.out.flush();
-            Thread.sleep(Long.MAX_VALUE);
+            Member held = file.groupLock("groups").acquire(Long.parseLong(arguments[1]));
+            boolean ownerDied = held.ownerDied();
+            if (ownerDied) {
+                held.markConsistent();
+            }
+            say(ownerDied ? "d" : "i");
+            System.in.read();
             held.close();
+            say("o");
         }
+
+        private static void say(String letter) {
+            System.out.print(letter);
+            System.out.flush();
+        }
+    }
+
+    private static List<Long> groups(List<ParticipantInfo> infos) {
+        return infos.stream().map(ParticipantInfo::group).collect(Collectors.toList());
     }
 
     @Test
@@ -76,7 +102,7 @@ public class GroupLockTest {
         assertFalse(held.ownerDied());
         try (Member beside = lock.tryAcquire(1).get(); Member another = file.groupLock("groups").acquire(1, LONG)) {
             assertTrue(beside.fencingToken() > 0 && another.fencingToken() > 0);
-            assertEquals(3, lock.holders().size());
+            assertEquals(List.of(1L, 1L, 1L), groups(lock.holders()));
             for (long group : new long[] {0, 2, -1, Long.MIN_VALUE}) {
                 assertTrue(lock.tryAcquire(group).isEmpty());
             }
@@ -90,6 +116,7 @@ public class GroupLockTest {
         assertTrue(lock.tryAcquire(1).isEmpty());
         Future<?> interrupted = others.submit(() -> assertThrows(InterruptedException.class, () -> lock.acquire(2, LONG)));
         until(() -> lock.waiters().size() == 2);
+        assertEquals(List.of(-1L, 2L), groups(lock.waiters()));
         // It does not end the wait without a limit.
         others.shutdownNow();
         interrupted.get();
@@ -139,6 +166,33 @@ public class GroupLockTest {
         try (Member member = lock.acquire(1)) {
             assertFalse(member.ownerDied());
         }
+    }
+
+    @Test
+    public void processesOfOneGroupAreInsideTogetherAndAKilledOneIsTold() throws Exception {
+        GroupLock lock = file.groupLock("groups", new PartsLock.Options().onDeath(DeathPolicy.INFORM));
+        Process one = otherInside();
+        Process beside = otherInside();
+        Process other = otherOf(2);
+        until(() -> lock.waiters().size() == 1);
+        assertEquals(List.of(2L), groups(lock.waiters()));
+        assertEquals(other.pid(), lock.waiters().get(0).pid());
+        one.getOutputStream().close();
+        assertEquals('o', said(one));
+        // One of group 1 is inside still.
+        assertTrue(lock.tryAcquire(1).isEmpty() && lock.tryAcquire(2).isEmpty());
+        assertEquals(List.of(1L), groups(lock.holders()));
+        assertEquals(beside.pid(), lock.holders().get(0).pid());
+        beside.destroyForcibly().waitFor();
+        assertEquals('d', said(other));
+        assertTrue(lock.tryAcquire(1).isEmpty());
+        // It has marked the death.
+        try (Member mine = lock.tryAcquire(2).get()) {
+            assertFalse(mine.ownerDied());
+        }
+        other.getOutputStream().close();
+        assertEquals('o', said(other));
+        lock.tryAcquire(1).get().close();
     }
 
     @Test

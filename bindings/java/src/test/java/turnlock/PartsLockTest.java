@@ -11,10 +11,13 @@ import static org.junit.Assert.assertTrue;
 import turnlock.PartsLock.Mode;
 import turnlock.PartsLock.Part;
 import java.io.InputStream;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Set;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
@@ -117,6 +120,37 @@ public class PartsLockTest {
             assertEquals(List.of(), lock.waiters());
             assertTrue(mine.fencingToken() != other.fencingToken() && empty.mode() == Mode.EXCLUSIVE);
         }
+    }
+
+    @Test
+    public void whatIsHeldAndWantedIsShown() throws Exception {
+        RangeLock ranges = file.rangeLock("ranges");
+        Part held = ranges.acquire(5, 8, Mode.SHARED);
+        ParticipantInfo shown = ranges.holders().get(0);
+        assertEquals(List.of(5L, 8L, 0L), List.of(shown.start(), shown.end(), shown.group()));
+        assertEquals(ParticipantInfo.Mode.SHARED, shown.mode());
+        assertEquals("", shown.keyHash());
+        Future<Part> later = others.submit(() -> ranges.acquire(7, RangeLock.END, Mode.EXCLUSIVE));
+        until(() -> ranges.waiters().size() == 1);
+        shown = ranges.waiters().get(0);
+        assertEquals(List.of(7L, RangeLock.END), List.of(shown.start(), shown.end()));
+        held.close();
+        later.get().close();
+        KeyedLock keys = file.keyedLock("keys");
+        Set<String> hashes = new HashSet<>();
+        for (String key : List.of("", "a\0é", "k".repeat(47), "k".repeat(48))) {
+            try (Part one = keys.acquire(key, Mode.EXCLUSIVE)) {
+                assertEquals(Mode.EXCLUSIVE, one.mode());
+                shown = keys.holders().get(0);
+                String begins = key.substring(0, Math.min(key.length(), 47));
+                assertEquals(begins, new String(shown.key(), StandardCharsets.UTF_8));
+                assertEquals(!key.isEmpty() && begins.equals(key), shown.isWholeKey());
+                assertEquals(0, shown.start() + shown.end());
+                hashes.add(shown.keyHash());
+            }
+        }
+        assertEquals(4, hashes.size());
+        assertTrue(hashes.stream().allMatch(hash -> hash.matches("[0-9a-f]{32}")));
     }
 
     @Test
