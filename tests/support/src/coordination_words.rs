@@ -2,7 +2,7 @@
 
 use turnlock_core::acquire::site::Limit;
 use turnlock_core::coordination::{
-    Barrier, Condition, Event, SleeperCell, Slept, Tag, WaitContext, sleep_until,
+    Awake, Barrier, Condition, Event, SleeperCell, Slept, Tag, WaitContext, sleep_until,
 };
 use turnlock_core::error::Result;
 use turnlock_core::sync::{AtomicU32, AtomicU64};
@@ -94,7 +94,7 @@ impl<const SLOTS: usize> Words<SLOTS> {
             name: name_of(1, me),
             limit,
             stop: Stop { cancel: None, interrupt: None },
-            adaptive: Some(&adaptive),
+            adaptive: Some((if alone { Awake::Spinning } else { Awake::Yielding }, &adaptive)),
         };
         sleep_until::<P>(&context, is_over, nap).unwrap()
     }
