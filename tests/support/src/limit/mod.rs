@@ -3,11 +3,16 @@
 //! Nothing here waits for an end of file: any process that inherited the other end can withhold it. A process is waited
 //! for itself, and what it prints goes into a file.
 
+#[cfg(not(any(loom, shuttle)))]
+mod output;
+
+#[cfg(not(any(loom, shuttle)))]
+pub use output::{output, output_within};
+
 use std::{
-    fs::File,
-    io::{self, BufRead, BufReader, Read, Seek},
+    io::{self, BufRead, BufReader, Read},
     os::fd::{AsFd, AsRawFd},
-    process::{Child, Command, ExitStatus, Output, Stdio},
+    process::{Child, Command, ExitStatus},
     sync::OnceLock,
     thread,
     time::{Duration, Instant},
@@ -65,30 +70,6 @@ pub fn status_of(pid: i32, options: i32) -> i32 {
     let came = came.unwrap_or_else(|| panic!("process {pid} has not ended after {limit:?}"));
     assert_eq!(came, pid, "waitpid: {}", io::Error::last_os_error());
     status
-}
-
-/// [`Command::output`], with a limit, and without waiting for those whom the command leaves behind.
-pub fn output(command: &mut Command) -> io::Result<Output> {
-    output_within(of_processes(), command)
-}
-
-/// [`output`], within so long.
-pub fn output_within(limit: Duration, command: &mut Command) -> io::Result<Output> {
-    let (stdout, stderr) = (tempfile::tempfile()?, tempfile::tempfile()?);
-    command.stdin(Stdio::null()).stdout(stdout.try_clone()?).stderr(stderr.try_clone()?);
-    let mut child = command.spawn()?;
-    let status = within(limit, || child.try_wait().unwrap());
-    let written = |mut file: File| {
-        let mut bytes = Vec::new();
-        file.rewind().and_then(|()| file.read_to_end(&mut bytes)).map(|_| bytes)
-    };
-    let (stdout, stderr) = (written(stdout)?, written(stderr)?);
-    let Some(status) = status else {
-        let _ = child.kill();
-        let said = [&stdout, &stderr].map(|bytes| String::from_utf8_lossy(bytes).into_owned());
-        panic!("{command:?} has not ended after {limit:?}; it said: {}", said.concat());
-    };
-    Ok(Output { status, stdout, stderr })
 }
 
 /// [`Command::status`], with a limit.
