@@ -74,7 +74,8 @@ impl<'a> EventOptions<'a> {
 }
 
 impl Event {
-    /// Sets it: all that wait for it go on. Returns whether it was not set before. A signal handler may do so.
+    /// Sets it: all that wait for it go on. Returns whether it was not set before. A signal handler may do so. In a file that records,
+    /// the thread gets a slot for that, if one is free.
     ///
     /// # Errors
     /// [`Error::NotFound`] if it was removed; [`Error::Damaged`].
