@@ -189,10 +189,8 @@ impl Found {
                 }
             }
             (Event::Woken | Event::Completed, Some(lock)) => self.end(Kind::Wait, lock, happened, End::Woken),
-            (Event::WaiterDied | Event::PartyDied, Some(lock)) => {
-                if self.waits.contains_key(&(slot, lock)) {
-                    self.end(Kind::Wait, lock, happened, End::Died);
-                }
+            (Event::WaiterDied | Event::PartyDied, Some(lock)) if self.waits.contains_key(&(slot, lock)) => {
+                self.end(Kind::Wait, lock, happened, End::Died);
             }
             (Event::Acquired, Some(lock)) => self.acquire(lock, happened),
             (Event::WouldBlock, Some(lock)) => self.end(Kind::Wait, lock, happened, End::WouldBlock),
