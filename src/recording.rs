@@ -11,8 +11,10 @@ use turnlock_core::sync::Ordering::Relaxed;
 
 /// What is written in the place of an event beside [`Event`]s: the first bytes of what the participant calls itself.
 const CALLED: u8 = 255;
-/// How many bytes of that are kept: in the words where others have the time and the token.
+/// How many bytes of that are kept: in the words where others have the time and the value.
 const CALLED_BYTES: usize = 16;
+/// Where the slot of a participant would be: a thread that acted without one, since it could not get any.
+pub const NO_SLOT: usize = u16::MAX as usize;
 /// The flag of a shared hold.
 const SHARED: u8 = 1;
 
@@ -42,8 +44,8 @@ pub enum What {
         at: u64,
         /// As in [`Happening`].
         shared: bool,
-        /// The fencing token, if there is one; of [`Event::Attached`], the process and, in the upper half, the thread.
-        token: u64,
+        /// As in [`Happening`].
+        value: u64,
     },
     /// What the participant in the slot calls itself, as far as there was room; zeros follow.
     Called([u8; CALLED_BYTES]),
@@ -62,10 +64,10 @@ pub struct Read {
 
 /// Records what happens, by the participant in slot `by`, at the lock in `region`; if the file has a recording.
 pub fn record(view: View, region: usize, by: usize, happening: Happening) {
-    let Happening { event, slot, shared, token } = happening;
+    let Happening { event, slot, shared, value } = happening;
     // The directory's own lock is not recorded.
     if region > 0 {
-        append(view, what(event as u8, shared, slot, by, region), [clock::monotonic_ns(), token]);
+        append(view, what(event as u8, shared, slot, by, region), [clock::monotonic_ns(), value]);
     }
 }
 
@@ -159,7 +161,7 @@ fn decoded(number: u64, [first, second, what]: [u64; 3]) -> Option<Recorded> {
     let what = if event == CALLED {
         What::Called((u128::from(second) << 64 | u128::from(first)).to_le_bytes())
     } else {
-        What::Happened { event: Event::of(event)?, at: first, shared: flags & SHARED != 0, token: second }
+        What::Happened { event: Event::of(event)?, at: first, shared: flags & SHARED != 0, value: second }
     };
     Some(Recorded { number, what, slot, by, region })
 }

@@ -57,21 +57,24 @@ pub struct OfLock {
     pub waits: Durations,
     /// From acquiring to releasing, or to being found dead; of a rwlock, to being upgraded or downgraded too.
     pub holds: Durations,
+    /// At a condition or a barrier, or for an event: from the beginning of the wait until what it was for came.
+    pub woken: Durations,
 }
 
 /// Of each lock, as far as both ends are known.
 pub fn by_lock(spans: &[Span]) -> BTreeMap<usize, OfLock> {
-    let mut found: BTreeMap<usize, [Vec<u64>; 2]> = BTreeMap::new();
+    let mut found: BTreeMap<usize, [Vec<u64>; 3]> = BTreeMap::new();
     for span in spans {
         let Some(nanoseconds) = span.nanoseconds() else { continue };
         match (span.kind, span.end) {
             (Kind::Wait, End::Acquired) => found.entry(span.lock).or_default()[0].push(nanoseconds),
+            (Kind::Wait, End::Woken) => found.entry(span.lock).or_default()[2].push(nanoseconds),
             (Kind::Hold, _) => found.entry(span.lock).or_default()[1].push(nanoseconds),
             _ => {}
         }
     }
-    let of = |(lock, [waits, holds]): (usize, [Vec<u64>; 2])| {
-        (lock, OfLock { waits: waits.into(), holds: holds.into() })
+    let of = |(lock, [waits, holds, woken]): (usize, [Vec<u64>; 3])| {
+        (lock, OfLock { waits: waits.into(), holds: holds.into(), woken: woken.into() })
     };
     found.into_iter().map(of).collect()
 }

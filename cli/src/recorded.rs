@@ -8,7 +8,10 @@ use std::{
     collections::HashSet,
     path::{Path, PathBuf},
 };
-use turnlock::inspect::{FileStatus, Life, Recording};
+use turnlock::inspect::{FileStatus, Life, RecordedEvent, Recording};
+
+/// What stands for the slot of a thread that had none ([`turnlock::inspect::RecordedParticipant::slot`]).
+const NO_SLOT: usize = 65_535;
 
 /// A recording, and what it comes to.
 pub struct Recorded {
@@ -74,6 +77,7 @@ impl Recorded {
     pub fn name(&self, participant: usize) -> String {
         let one = &self.recording.participants[participant];
         match (one.name.as_str(), one.process) {
+            ("", None) if one.slot == NO_SLOT => "a thread without a slot".into(),
             ("", None) => format!("slot {}, gone", one.slot),
             ("", Some((pid, _))) => format!("process {pid}"),
             (name, _) => name.into(),
@@ -111,6 +115,23 @@ impl Recorded {
     pub fn lock(&self, lock: usize) -> String {
         let one = &self.recording.locks[lock];
         one.name.clone().unwrap_or_else(|| format!("number {}, removed", one.region))
+    }
+
+    /// Returns what happened, in words.
+    pub fn what(&self, event: &RecordedEvent) -> String {
+        let mut details = Vec::new();
+        if event.shared {
+            details.push("shared".into());
+        }
+        details.extend(event.group.map(|group| format!("group {group}")));
+        details.extend(event.unlocks.map(|lock| format!("unlocks {}", self.lock(lock))));
+        details.extend(event.generation.map(|generation| format!("generation {generation}")));
+        details.extend(event.count.map(|count| match event.generation {
+            None => format!("{count} notified"),
+            Some(_) => format!("{count} arrived"),
+        }));
+        let name = event.event.name().replace('_', " ");
+        if details.is_empty() { name } else { format!("{name} ({})", details.join(", ")) }
     }
 
     /// Returns how a wait or a hold ended, in a word or two.

@@ -29,12 +29,15 @@ pub struct Span {
     pub shared: bool,
     /// Of a hold, and of a wait that came to one.
     pub fencing_token: Option<u64>,
+    /// Of a wait for a group lock: the group that it wants to enter.
+    pub group: Option<u64>,
 }
 
 /// Waiting or holding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// From asking for the lock to what came of it. Of a try, and of a lock that was free, it is short.
+    /// From asking for the lock to what came of it. Of a try, and of a lock that was free, it is short. At a condition or a barrier, or
+    /// for an event: from the beginning of the wait to its end.
     Wait,
     /// From having the lock to giving it back.
     Hold,
@@ -45,19 +48,23 @@ pub enum Kind {
 pub enum End {
     /// The waiter has the lock.
     Acquired,
+    /// What it waited for has come, which is no lock.
+    Woken,
     /// It only tried.
     WouldBlock,
     /// Its time was over.
     TimedOut,
     /// Its wait was cancelled or interrupted, or failed.
     GaveUp,
+    /// Its wait closed a circle of waits.
+    CircularWait,
     /// The holder gave the lock back.
     Released,
     /// The holder shared the lock, and has it alone from then on.
     Upgraded,
     /// The holder had the lock alone, and shares it from then on.
     Downgraded,
-    /// The holder was found dead.
+    /// The holder was found dead, or one that waited at a condition or a barrier.
     Died,
     /// Its participant is gone: a waiter that was killed, or a holder whose end is no death there.
     Left,
@@ -82,9 +89,11 @@ impl End {
     pub fn name(self) -> &'static str {
         match self {
             Self::Acquired => "acquired",
+            Self::Woken => "woken",
             Self::WouldBlock => "would block",
             Self::TimedOut => "timed out",
             Self::GaveUp => "gave up",
+            Self::CircularWait => "circular wait",
             Self::Released => "released",
             Self::Upgraded => "upgraded",
             Self::Downgraded => "downgraded",
@@ -125,6 +134,8 @@ struct Happened {
     lock: Option<usize>,
     shared: bool,
     fencing_token: Option<u64>,
+    group: Option<u64>,
+    unlocks: Option<usize>,
 }
 
 /// Returns the waits and holds of a recording, in the order of their first events.
@@ -137,6 +148,8 @@ pub fn of(recording: &Recording) -> Vec<Span> {
         lock: recorded.lock,
         shared: recorded.shared,
         fencing_token: recorded.fencing_token,
+        group: recorded.group,
+        unlocks: recorded.unlocks,
     }))
 }
 
@@ -154,6 +167,8 @@ struct Found {
     /// Those that are under way, by their slots and locks: a slot may change hands meanwhile, and keep a lock.
     waits: HashMap<(usize, usize), usize>,
     holds: HashMap<(usize, usize), usize>,
+    /// By slots: the wait at a condition for which a lock is about to be unlocked, and that lock.
+    unlocking: HashMap<usize, (usize, usize)>,
     /// Slots that were taken after the first event that is left.
     attached: HashSet<usize>,
     /// Slots and locks of which no wait or hold that is yet to end began before the first event that is left.
@@ -166,15 +181,26 @@ impl Found {
         match (event, happened.lock) {
             (Event::Attached, _) => self.change_hands(slot, participant),
             (Event::Detached, _) => self.leave(slot, at),
-            (Event::Asked, Some(lock)) => {
+            (Event::Asked | Event::AskedInGroup | Event::WaitBegan | Event::Arrived, Some(lock)) => {
                 self.forget(Kind::Wait, (slot, lock));
-                self.begin(Kind::Wait, lock, happened);
+                let wait = self.begin(Kind::Wait, lock, happened);
+                if let Some(unlocks) = happened.unlocks {
+                    self.unlocking.insert(slot, (wait, unlocks));
+                }
+            }
+            (Event::Woken | Event::Completed, Some(lock)) => self.end(Kind::Wait, lock, happened, End::Woken),
+            (Event::WaiterDied | Event::PartyDied, Some(lock)) if self.waits.contains_key(&(slot, lock)) => {
+                self.end(Kind::Wait, lock, happened, End::Died);
             }
             (Event::Acquired, Some(lock)) => self.acquire(lock, happened),
             (Event::WouldBlock, Some(lock)) => self.end(Kind::Wait, lock, happened, End::WouldBlock),
             (Event::TimedOut, Some(lock)) => self.end(Kind::Wait, lock, happened, End::TimedOut),
             (Event::GaveUp, Some(lock)) => self.end(Kind::Wait, lock, happened, End::GaveUp),
-            (Event::Released, Some(lock)) => self.end(Kind::Hold, lock, happened, End::Released),
+            (Event::CircularWait, Some(lock)) => self.end(Kind::Wait, lock, happened, End::CircularWait),
+            (Event::Released, Some(lock)) => {
+                self.unlocked_for_wait(lock, happened);
+                self.end(Kind::Hold, lock, happened, End::Released);
+            }
             (Event::Died, Some(lock)) => self.end(Kind::Hold, lock, happened, End::Died),
             _ => {}
         }
@@ -183,6 +209,15 @@ impl Found {
                 || matches!(event, Event::Acquired | Event::Released | Event::Died))
         {
             self.settled.insert((slot, lock));
+        }
+    }
+
+    /// Has the wait for which the lock is unlocked begin where the hold ends: it is recorded before, so that no notification is.
+    fn unlocked_for_wait(&mut self, lock: usize, Happened { slot, at, .. }: Happened) {
+        if let Some((wait, _)) = self.unlocking.remove(&slot).filter(|(_, unlocks)| *unlocks == lock)
+            && self.spans[wait].end == End::UnderWay
+        {
+            self.spans[wait].began = Some(at);
         }
     }
 
@@ -215,7 +250,7 @@ impl Found {
     }
 
     fn begin(&mut self, kind: Kind, lock: usize, happened: Happened) -> usize {
-        let Happened { at, slot, participant, shared, fencing_token, .. } = happened;
+        let Happened { at, slot, participant, shared, fencing_token, group, .. } = happened;
         let at_index = self.spans.len();
         self.spans.push(Span {
             kind,
@@ -227,6 +262,7 @@ impl Found {
             end: End::UnderWay,
             shared,
             fencing_token,
+            group,
         });
         self.under_way(kind).insert((slot, lock), at_index);
         at_index

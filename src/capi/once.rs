@@ -103,7 +103,7 @@ pub unsafe extern "C" fn turnlock_once_complete(once: *const turnlock_once) -> i
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn turnlock_once_give_up(once: *const turnlock_once) -> i32 {
     // SAFETY: the caller's promise.
-    unsafe { operations::act(once, |once| once.end_run(None)) }
+    unsafe { operations::act(once, |once| once.give_up_run(None)) }
 }
 
 /// Puts 1 into `done` if it is done, else 0. TURNLOCK_ERROR_NOT_FOUND, _DAMAGED.

@@ -5,7 +5,7 @@ use crate::layout::{SlotState, View};
 use crate::os::clock;
 use crate::recording::{self, Recorded, What};
 use std::collections::HashMap;
-use turnlock_core::event::Event;
+use turnlock_core::event::{Event, ValueIs};
 use turnlock_core::sync::Ordering::{Acquire, Relaxed};
 
 /// The latest events of a file, as [`super::recording`] found them.
@@ -35,7 +35,7 @@ pub struct Recording {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RecordedParticipant {
-    /// The number of its slot.
+    /// The number of its slot; 65,535: of threads that set an event, or notified, and could not get a slot for that.
     pub slot: usize,
     /// Its process and its thread; `None`: it attached before the first event that is left, and is gone.
     pub process: Option<(u32, u32)>,
@@ -65,7 +65,8 @@ pub struct RecordedEvent {
     pub event: Event,
     /// The participant: which of [`Recording::participants`].
     pub participant: usize,
-    /// The participant that caused it, if another: [`Event::PassedOver`].
+    /// The participant that caused it, or found it, if another: [`Event::PassedOver`], [`Event::Notified`], [`Event::PassedOn`],
+    /// [`Event::BrokenByDeath`].
     pub by: Option<usize>,
     /// The lock: which of [`Recording::locks`], if any.
     pub lock: Option<usize>,
@@ -73,6 +74,15 @@ pub struct RecordedEvent {
     pub shared: bool,
     /// The fencing token, if there is one: of acquisitions, releases, deaths and recoveries.
     pub fencing_token: Option<u64>,
+    /// The group that a member asks to enter: [`Event::AskedInGroup`].
+    pub group: Option<u64>,
+    /// The lock that is unlocked for a wait at a condition: which of [`Recording::locks`].
+    pub unlocks: Option<usize>,
+    /// How many were notified, of [`Event::NotifyOne`] and [`Event::NotifyAll`]; how many parties had arrived by then, of what happens
+    /// at a barrier.
+    pub count: Option<u32>,
+    /// The generation of a barrier.
+    pub generation: Option<u32>,
 }
 
 /// Reads the recording of a file, if it has one.
@@ -101,12 +111,18 @@ pub fn read(view: View) -> Option<Recording> {
                     *name = called;
                 }
             }
-            What::Happened { event, at, shared, token } => {
+            What::Happened { event, at, shared, value } => {
                 let by = (recorded.by != recorded.slot)
                     .then(|| names.of_slot(&mut found.participants, recorded.by, recorded.number));
-                let lock = (recorded.region > 0).then(|| names.lock(&mut found.locks, recorded, event));
-                let fencing_token = (token != 0 && event != Event::Attached).then_some(token);
-                let number = recorded.number;
+                let lock = (recorded.region > 0)
+                    .then(|| names.lock(&mut found.locks, recorded.region, recorded.number, event));
+                let (number, value_is) = (recorded.number, event.value_is());
+                let is_of = |wanted: &[ValueIs]| wanted.contains(&value_is);
+                let fencing_token = (is_of(&[ValueIs::FencingToken]) && value != 0).then_some(value);
+                let unlocks = Some(value as usize)
+                    .filter(|region| is_of(&[ValueIs::Lock]) && (1..=view.directory().len()).contains(region))
+                    .map(|region| names.lock(&mut found.locks, region, number, event));
+                let counts = is_of(&[ValueIs::Count, ValueIs::CountAndGeneration]);
                 found.events.push(RecordedEvent {
                     number,
                     at,
@@ -116,6 +132,10 @@ pub fn read(view: View) -> Option<Recording> {
                     lock,
                     shared,
                     fencing_token,
+                    group: is_of(&[ValueIs::Group]).then_some(value),
+                    unlocks,
+                    count: counts.then_some(value as u32),
+                    generation: is_of(&[ValueIs::CountAndGeneration]).then_some((value >> 32) as u32),
                 });
             }
         }
@@ -140,6 +160,8 @@ struct Names<'a> {
     /// The lock that is in a region now, as the events tell it so far.
     in_region: HashMap<usize, usize>,
     last_created: HashMap<usize, u64>,
+    /// The last party of a barrier that died in a slot, by the slot and the region.
+    dead_parties: HashMap<(usize, usize), usize>,
 }
 
 impl<'a> Names<'a> {
@@ -153,18 +175,37 @@ impl<'a> Names<'a> {
             }
         }
         let names = names_of(view).map(|named| (named.region, named.name)).collect();
-        Self { view, in_slot: HashMap::new(), last_attached, names, in_region: HashMap::new(), last_created }
+        Self {
+            view,
+            in_slot: HashMap::new(),
+            last_attached,
+            names,
+            in_region: HashMap::new(),
+            last_created,
+            dead_parties: HashMap::new(),
+        }
     }
 
     /// Returns whose event it is.
     fn participant(&mut self, all: &mut Vec<RecordedParticipant>, recorded: &Recorded) -> usize {
-        let Recorded { slot, number, what, .. } = *recorded;
-        let What::Happened { event: Event::Attached, token, .. } = what else {
-            return self.of_slot(all, slot, number);
+        let Recorded { slot, number, what, region, .. } = *recorded;
+        let What::Happened { event: Event::Attached, value, .. } = what else {
+            let who = self.of_slot(all, slot, number);
+            return match what {
+                What::Happened { event: Event::PartyDied, .. } => {
+                    self.dead_parties.insert((slot, region), who);
+                    who
+                }
+                // Another participant may have the slot by then.
+                What::Happened { event: Event::BrokenByDeath, .. } => {
+                    self.dead_parties.get(&(slot, region)).copied().unwrap_or(who)
+                }
+                _ => who,
+            };
         };
         let mut new = RecordedParticipant {
             slot,
-            process: Some((token as u32, (token >> 32) as u32)),
+            process: Some((value as u32, (value >> 32) as u32)),
             name: String::new(),
         };
         // The one that is there now has all of its name in the slot table.
@@ -202,8 +243,7 @@ impl<'a> Names<'a> {
     }
 
     /// Returns at which lock it was.
-    fn lock(&mut self, all: &mut Vec<RecordedLock>, recorded: &Recorded, event: Event) -> usize {
-        let Recorded { region, number, .. } = *recorded;
+    fn lock(&mut self, all: &mut Vec<RecordedLock>, region: usize, number: u64, event: Event) -> usize {
         if event != Event::Created
             && let Some(known) = self.in_region.get(&region)
         {

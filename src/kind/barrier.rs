@@ -4,6 +4,7 @@ use super::{
     claimed::{ClaimedOptions, claimed_options},
     handle::{BiasUse, Handle, LockKind},
     participant::Participant,
+    recorder::MayRecord,
     sleeping::{SleepsOn, error_of},
 };
 use crate::attach::{attachment::Attachment, file_handle::FileHandle, thread::with_thread_attachment};
@@ -14,6 +15,7 @@ use std::time::Duration;
 use turnlock_core::acquire::site::Limit;
 use turnlock_core::coordination::{self, Arrival, Awake, Breach, Cause, Standing};
 use turnlock_core::error::{Awaited, Error, Result};
+use turnlock_core::event::Event;
 use turnlock_core::sync::Ordering::{Acquire, Relaxed};
 
 /// The kind of a [`Barrier`].
@@ -183,6 +185,11 @@ impl Handle<BarrierKind> {
         registers::barrier(self.file.open.view(), self.lock.region, self.name.generation, parties)
     }
 
+    /// Its words, for a participant whose steps are recorded.
+    fn barrier_of<'a>(&'a self, parties: u32, records: &'a MayRecord) -> coordination::Barrier<'a> {
+        coordination::Barrier { recorder: records.recorder(), ..self.barrier(parties) }
+    }
+
     /// Returns how many parties it has, from the file.
     pub(crate) fn parties(&self) -> Result<u32> {
         let entry = &self.file.open.view().directory()[self.lock.region - 1];
@@ -240,19 +247,28 @@ impl Handle<BarrierKind> {
             let _wait = self.begin_wait(attachment)?;
             let me = attachment.slot;
             self.say_who(attachment, parties);
-            match self.barrier(parties).arrive::<Linux>(me) {
+            let records = self.recorder_of(me);
+            match self.barrier_of(parties, &records).arrive::<Linux>(me) {
                 Arrival::Last => Ok(true),
                 Arrival::Broken(breach) => Err(self.broken(breach)),
                 Arrival::Removed => Err(self.gone()),
                 Arrival::Waits(generation) => {
-                    self.wait_at(attachment, parties, generation, limit).map(|()| false)
+                    let waited = self.wait_at(attachment, (parties, &records), generation, limit);
+                    records.note_end(&waited);
+                    waited.map(|()| false)
                 }
             }
         })
     }
 
-    fn wait_at(&self, attachment: &Attachment, parties: u32, generation: u64, limit: Limit) -> Result<()> {
-        let (me, barrier) = (attachment.slot, self.barrier(parties));
+    fn wait_at(
+        &self,
+        attachment: &Attachment,
+        (parties, records): (u32, &MayRecord),
+        generation: u64,
+        limit: Limit,
+    ) -> Result<()> {
+        let (me, barrier) = (attachment.slot, self.barrier_of(parties, records));
         let wake = &coordination_words(self.file.open.view(), self.lock.region).wake;
         let look_after =
             || barrier.look_after::<Linux>(me, generation, |slot| self.reap_if_dead(attachment, slot));
@@ -285,7 +301,8 @@ impl Handle<BarrierKind> {
         with_thread_attachment(&self.file.open, |attachment| {
             self.check_there()?;
             self.say_who(attachment, parties);
-            self.barrier(parties).break_at::<Linux>(Cause::Aborted, attachment.slot);
+            let records = self.recorder_of(attachment.slot);
+            self.barrier_of(parties, &records).break_at::<Linux>(Cause::Aborted, attachment.slot);
             Ok(())
         })
     }
@@ -299,7 +316,9 @@ impl Handle<BarrierKind> {
                     self.reap_if_dead(attachment, slot)?;
                 }
             }
-            self.barrier(parties).reset::<Linux>(attachment.slot).ok_or_else(|| self.gone())
+            let records = self.recorder_of(attachment.slot);
+            records.note(Event::Reset, 0);
+            self.barrier_of(parties, &records).reset::<Linux>(attachment.slot).ok_or_else(|| self.gone())
         })
     }
 }

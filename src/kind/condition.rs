@@ -7,6 +7,7 @@ use super::{
     handle::{BiasUse, ClaimOf, Handle, LockKind},
     mutex::MutexKind,
     participant::Participant,
+    recorder::MayRecord,
     rwlock::RwLockKind,
     rwlock_guard::Writing,
     sleeping::{SleepsOn, error_of},
@@ -19,6 +20,7 @@ use std::{sync::Arc, time::Duration};
 use turnlock_core::acquire::site::Limit;
 use turnlock_core::coordination::{self, Awake, Slept, Ticket};
 use turnlock_core::error::{Awaited, Error, Result};
+use turnlock_core::event::Event;
 use turnlock_core::sync::Ordering::{AcqRel, Acquire};
 
 /// The kind of a [`Condition`].
@@ -260,16 +262,29 @@ impl Handle<ConditionKind> {
         registers::condition(self.file.open.view(), self.lock.region, self.name.generation)
     }
 
+    /// Its words, for a participant whose steps are recorded.
+    fn condition_of<'a>(&'a self, records: &'a MayRecord) -> coordination::Condition<'a, Cell> {
+        coordination::Condition { recorder: records.recorder(), ..self.condition() }
+    }
+
     pub(crate) fn notify_one(&self) -> Result<u32> {
         with_thread_attachment(&self.file.open, |attachment| {
             self.check_there()?;
-            self.condition().notify_one::<Linux>(|slot| self.reap_if_dead(attachment, slot))
+            let records = self.recorder_of(attachment.slot);
+            let condition = self.condition_of(&records);
+            let notified = condition.notify_one::<Linux>(|slot| self.reap_if_dead(attachment, slot));
+            // One whose check for deaths failed has notified a waiter.
+            records.note(Event::NotifyOne, notified.as_ref().map_or(1, |notified| u64::from(*notified)));
+            notified
         })
     }
 
     pub(crate) fn notify_all(&self) -> Result<u32> {
         self.check_there()?;
-        Ok(self.condition().notify_all::<Linux>())
+        let records = self.recorder_of_thread();
+        let notified = self.condition_of(&records).notify_all::<Linux>();
+        records.note(Event::NotifyAll, u64::from(notified));
+        Ok(notified)
     }
 
     /// Waits with what is held.
@@ -300,22 +315,27 @@ impl Handle<ConditionKind> {
         self.use_with(held)?;
         let _wait = self.begin_wait(attachment)?;
         let me = attachment.slot;
-        let ticket = self.condition().begin::<Linux>(me);
+        let records = self.recorder_of(me);
+        // Before a notifier can find it.
+        records.note(Event::WaitBegan, held.handle.lock.region as u64);
+        let ticket = self.condition_of(&records).begin::<Linux>(me);
         let taken = match self.check_there().and_then(|()| held.unlock(attachment)) {
             Ok(taken) => taken,
             Err(error) => {
-                self.condition().decline::<Linux>(me);
+                records.note(Event::GaveUp, 0);
+                self.condition_of(&records).decline::<Linux>(me);
                 return Err(error);
             }
         };
         let notified = self.sleep_until_notified(attachment, ticket, limit);
+        records.note_end(&notified);
         if !attachment.is_ours() {
             return Ok(Waited { notified: Err(Error::Interrupted), relocked: Err(Error::Interrupted) });
         }
         let relocked = held.relock(attachment, taken);
         match &relocked {
             Ok(_) => self.condition().consume(me),
-            Err(_) => self.condition().decline::<Linux>(me),
+            Err(_) => self.condition_of(&records).decline::<Linux>(me),
         }
         Ok(Waited { notified, relocked })
     }
@@ -325,8 +345,10 @@ impl Handle<ConditionKind> {
     fn sleep_until_notified(&self, attachment: &Attachment, ticket: Ticket, limit: Limit) -> Result<()> {
         let (me, condition) = (attachment.slot, self.condition());
         let wake = &self.file.open.view().lock(self.lock.region).cells[me].called;
-        let look_after =
-            || self.condition().look_after::<Linux>(me, |slot| self.reap_if_dead(attachment, slot));
+        let records = self.recorder_of(me);
+        let look_after = || {
+            self.condition_of(&records).look_after::<Linux>(me, |slot| self.reap_if_dead(attachment, slot))
+        };
         let on = SleepsOn { wake, alone: true, awake: Awake::Spinning };
         let slept = self.sleep(attachment, &on, limit, || !condition.is_waiting(me, ticket), look_after);
         let error = match slept {

@@ -237,7 +237,7 @@ fn name_it(attachment: &Attachment, name: &str, plan: &Plan) -> Result<(u64, Nam
     entry.name.set(name);
     file.allocation().count_lock_in(at);
     // Before it can be used.
-    let happening = Happening { event: Event::Created, slot, shared: false, token: 0 };
+    let happening = Happening { event: Event::Created, slot, shared: false, value: 0 };
     recording::record(view, at + 1, slot, happening);
     // Release. Partner: the acquire load in `read`. If that sees the new generation, it sees all of the stores above; if it
     // sees the old one, the entry names no lock.

@@ -14,6 +14,7 @@ use std::time::Duration;
 use turnlock_core::acquire::site::Limit;
 use turnlock_core::coordination::{self, Awake};
 use turnlock_core::error::{Awaited, Error, Result};
+use turnlock_core::event;
 
 /// The kind of an [`Event`].
 #[derive(Debug)]
@@ -73,7 +74,8 @@ impl<'a> EventOptions<'a> {
 }
 
 impl Event {
-    /// Sets it: all that wait for it go on. Returns whether it was not set before. A signal handler may do so.
+    /// Sets it: all that wait for it go on. Returns whether it was not set before. A signal handler may do so. In a file that records,
+    /// the thread gets a slot for that, if one is free.
     ///
     /// # Errors
     /// [`Error::NotFound`] if it was removed; [`Error::Damaged`].
@@ -129,6 +131,7 @@ impl Event {
 }
 
 impl Handle<EventKind> {
+    /// Its words, for one that changes nothing.
     fn event(&self) -> coordination::Event<'_> {
         registers::event(self.file.open.view(), self.lock.region, self.name.generation)
     }
@@ -138,12 +141,18 @@ impl Handle<EventKind> {
         look(self.event()).ok_or_else(|| self.gone())
     }
 
+    /// Changes it as the calling thread.
+    fn change(&self, change: impl FnOnce(coordination::Event<'_>) -> Option<bool>) -> Result<bool> {
+        let records = self.recorder_of_thread();
+        self.there(|event| change(coordination::Event { recorder: records.slot_and_recorder(), ..event }))
+    }
+
     pub(crate) fn set(&self) -> Result<bool> {
-        self.there(|event| event.set::<Linux>())
+        self.change(|event| event.set::<Linux>())
     }
 
     pub(crate) fn clear(&self) -> Result<bool> {
-        self.there(|event| event.clear())
+        self.change(|event| event.clear())
     }
 
     pub(crate) fn is_set(&self) -> Result<bool> {
@@ -160,6 +169,14 @@ impl Handle<EventKind> {
 
     fn wait_at(&self, attachment: &Attachment, began: u64, limit: Limit) -> Result<()> {
         let _wait = self.begin_wait(attachment)?;
+        let records = self.recorder_of(attachment.slot);
+        records.note(event::Event::WaitBegan, 0);
+        let waited = self.sleep_until_set(attachment, began, limit);
+        records.note_end(&waited);
+        waited
+    }
+
+    fn sleep_until_set(&self, attachment: &Attachment, began: u64, limit: Limit) -> Result<()> {
         let event = self.event();
         let wake = &coordination_words(self.file.open.view(), self.lock.region).wake;
         let on = SleepsOn { wake, alone: false, awake: Awake::Spinning };

@@ -33,6 +33,7 @@ mod participant;
 mod parts;
 mod permits;
 mod range_lock;
+mod recorder;
 mod removal;
 mod ring;
 mod rwlock;

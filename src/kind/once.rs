@@ -12,6 +12,7 @@ use crate::registers::{Exclusively, coordination_words};
 use std::{marker::PhantomData, time::Duration};
 use turnlock_core::acquire::site::Limit;
 use turnlock_core::error::{Error, Result};
+use turnlock_core::event::Event;
 use turnlock_core::sync::Ordering::{Acquire, Release};
 
 /// The kind of a [`Once`].
@@ -184,7 +185,7 @@ impl OnceRun<'_> {
 impl Drop for OnceRun<'_> {
     fn drop(&mut self) {
         // A forked child's copy is not the owner; the error that says so is dropped.
-        let _ = self.handle.end_run(self.participant);
+        let _ = self.handle.give_up_run(self.participant);
     }
 }
 
@@ -223,7 +224,10 @@ impl Handle<OnceKind> {
             Some(participant) => self.lock_as(participant, limit),
         }?;
         match self.is_done() {
-            Ok(false) => Ok(Some(acquired.previous_owner_died)),
+            Ok(false) => {
+                self.note_of_runner(participant, Event::RunBegan);
+                Ok(Some(acquired.previous_owner_died))
+            }
             is_done => {
                 self.end_run(participant)?;
                 is_done.map(|_| None)
@@ -231,8 +235,42 @@ impl Handle<OnceKind> {
         }
     }
 
+    /// Ends the work, which is not done.
+    pub(crate) fn give_up_run(&self, participant: Option<&Participant>) -> Result<()> {
+        self.note_of_runner(participant, Event::NotDone);
+        self.end_run(participant)
+    }
+
+    /// Runs `act` with the slot of the participant that is at it.
+    fn as_runner(
+        &self,
+        participant: Option<&Participant>,
+        act: impl FnOnce(&Attachment) -> Result<()>,
+    ) -> Result<()> {
+        let checked = |attachment: &Attachment| {
+            self.owned(attachment)?.check_owner(None)?;
+            act(attachment)
+        };
+        match participant {
+            None => self.with_holder(None, checked),
+            Some(participant) => checked(self.attachment_of(participant)?),
+        }
+    }
+
+    /// Records what the participant does that is at it, if it is.
+    fn note_of_runner(&self, participant: Option<&Participant>, event: Event) {
+        if self.file.open.has_recording() {
+            let note = |attachment: &Attachment| {
+                self.recorder_of(attachment.slot).note(event, 0);
+                Ok(())
+            };
+            // The unlock that follows says why not.
+            let _ = self.as_runner(participant, note);
+        }
+    }
+
     /// Ends the work, done or not.
-    pub(crate) fn end_run(&self, participant: Option<&Participant>) -> Result<()> {
+    fn end_run(&self, participant: Option<&Participant>) -> Result<()> {
         match participant {
             None => self.unlock(None),
             Some(participant) => self.unlock_as(participant, None),
@@ -240,18 +278,18 @@ impl Handle<OnceKind> {
     }
 
     pub(crate) fn complete_once(&self, participant: Option<&Participant>) -> Result<()> {
-        let check = |attachment: &Attachment| self.owned(attachment)?.check_owner(None);
-        match participant {
-            None => self.with_holder(None, check),
-            Some(participant) => check(self.attachment_of(participant)?),
-        }?;
-        self.state().store(1, Release);
+        self.as_runner(participant, |attachment| {
+            self.state().store(1, Release);
+            self.recorder_of(attachment.slot).note(Event::Done, 0);
+            Ok(())
+        })?;
         self.end_run(participant)
     }
 
     pub(crate) fn reset_once(&self, limit: Limit) -> Result<()> {
         self.lock(limit)?;
         self.state().store(0, Release);
+        self.recorder_of_thread().note(Event::Reset, 0);
         self.unlock(None)
     }
 }

@@ -260,7 +260,7 @@ fn make_generation_even<F: FileClaims>(site: &FileSite<F>, generation: u64) {
     // Release. Partner: the acquire load in `OpenFile::generation_of`, and in `directory::read`.
     view.directory()[lock.region - 1].generation.store(generation + 1, Release);
     trace::at(Step::Removed);
-    site.note(Happening { event: Event::Removed, slot: site.me(), shared: false, token: 0 });
+    site.note(Happening { event: Event::Removed, slot: site.me(), shared: false, value: 0 });
 }
 
 fn leave_the_queue<F: FileClaims>(lock: &FileLock<F>, me: usize) {

@@ -51,7 +51,7 @@ impl LockFile {
                 if unlocked {
                     // It has no service thread that answers for it or passes a token on.
                     recovery::end_membership(view, region, slot);
-                    let happening = Happening { event: Event::Released, slot, shared: false, token: 0 };
+                    let happening = Happening { event: Event::Released, slot, shared: false, value: 0 };
                     recording::record(view, region, slot, happening);
                 }
                 unlocked

@@ -79,6 +79,16 @@ mod tests {
     }
 
     #[test]
+    fn the_document_has_every_event_with_its_number() {
+        let listed = DOCUMENT.split_once("\nEvents: ").unwrap().1.split_once('.').unwrap().0;
+        let listed = listed.split_whitespace().collect::<Vec<_>>().join(" ");
+        let events = turnlock_core::event::Event::ALL;
+        let in_code: Vec<String> =
+            events.into_iter().map(|event| format!("{} = {}", event as u8, event.name())).collect();
+        assert_eq!(listed, in_code.join(", "), "docs/format.md, Recorded event");
+    }
+
+    #[test]
     fn the_document_has_the_numbers_of_kinds_algorithms_and_death_policies() {
         let row = |field: &str| {
             let line = DOCUMENT.lines().find(|line| line.contains(&format!("| `{field}` |")));

@@ -1,7 +1,9 @@
 //! The words of conditions, events, barriers and onces in the mapped file.
 
 use crate::layout::{Cell, CoordinationWords, Kind, View};
-use turnlock_core::coordination::{Barrier, Condition, Event, SleeperCell, Tag};
+use crate::recording;
+use turnlock_core::coordination::{self, Barrier, Condition, SleeperCell, Tag};
+use turnlock_core::event::{Event, Happening};
 use turnlock_core::sync::{
     AtomicU32,
     Ordering::{Acquire, Relaxed},
@@ -18,7 +20,7 @@ pub fn coordination_words(view: View<'_>, region: usize) -> &CoordinationWords {
     &view.lock(region).words.coordination
 }
 
-/// Returns the condition in `region`, whose name has this generation.
+/// Returns the condition in `region`, whose name has this generation. It records nothing.
 pub fn condition(view: View<'_>, region: usize, generation: u64) -> Condition<'_, Cell> {
     let (lock, words) = (view.lock(region), coordination_words(view, region));
     Condition {
@@ -27,13 +29,14 @@ pub fn condition(view: View<'_>, region: usize, generation: u64) -> Condition<'_
         cells: lock.cells,
         slots_in_use: &lock.header.slots_in_use,
         tag: Tag::of(generation),
+        recorder: None,
     }
 }
 
 /// Returns the event in `region`, likewise.
-pub fn event(view: View<'_>, region: usize, generation: u64) -> Event<'_> {
+pub fn event(view: View<'_>, region: usize, generation: u64) -> coordination::Event<'_> {
     let words = coordination_words(view, region);
-    Event { state: &words.state, wake: &words.wake, tag: Tag::of(generation) }
+    coordination::Event { state: &words.state, wake: &words.wake, tag: Tag::of(generation), recorder: None }
 }
 
 /// Returns the barrier of so many parties in `region`, likewise.
@@ -46,6 +49,7 @@ pub fn barrier(view: View<'_>, region: usize, generation: u64, parties: u32) -> 
         slots_in_use: &lock.header.slots_in_use,
         tag: Tag::of(generation),
         parties,
+        recorder: None,
     }
 }
 
@@ -63,9 +67,25 @@ pub fn reap_entry(view: View, region: usize, slot: usize) {
     if view.lock(region).entries[slot].load(Relaxed) == 0 {
         return;
     }
+    // As a reaper that dies does it, it may be recorded twice: before the entry says it, as with a holder's death.
+    let record = |event| {
+        recording::record(view, region, slot, Happening { event, slot, shared: false, value: 0 });
+    };
     match named_in(view, region) {
-        Some((Kind::Condition, generation)) => condition(view, region, generation).reap(slot),
-        Some((Kind::Barrier, generation)) => barrier(view, region, generation, 0).reap(slot),
+        Some((Kind::Condition, generation)) => {
+            let condition = condition(view, region, generation);
+            if condition.is_in_wait(slot) {
+                record(Event::WaiterDied);
+            }
+            condition.reap(slot);
+        }
+        Some((Kind::Barrier, generation)) => {
+            let barrier = barrier(view, region, generation, 0);
+            if barrier.is_party(slot) {
+                record(Event::PartyDied);
+            }
+            barrier.reap(slot);
+        }
         _ => {}
     }
 }
@@ -95,7 +115,7 @@ pub fn clear_coordination(view: View, region: usize, kind: Kind, generation: u64
     let (words, tag) = (coordination_words(view, region), Tag::of(generation));
     let state = match kind {
         _ if keeps_state => words.state.load(Relaxed),
-        Kind::Event => Event::new_state(tag),
+        Kind::Event => coordination::Event::new_state(tag),
         Kind::Barrier => Barrier::new_state(tag),
         _ => 0,
     };

@@ -315,7 +315,7 @@ impl<'a, F: FileClaims> Lock for FileLock<'a, F> {
         let claim = claims.read(slot);
         let (hold_class, is_ordinary) = (claims.hold_class(claim), self.is_ordinary_end(slot));
         let event = if is_ordinary { Event::Released } else { Event::Died };
-        let happening = Happening { event, slot, shared: hold_class.is_shared(), token };
+        let happening = Happening { event, slot, shared: hold_class.is_shared(), value: token };
         recording::record(self.view, self.region, slot, happening);
         if is_ordinary {
             return false;

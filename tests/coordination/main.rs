@@ -7,6 +7,7 @@ mod forked;
 mod hostile;
 mod once;
 mod party;
+mod recorded;
 mod refused;
 mod status;
 

@@ -98,7 +98,7 @@ fn every_kind_and_algorithm_records() {
     drop(file.semaphore("permits").unwrap().acquire(1).unwrap());
     drop(file.range_lock("range").unwrap().write(10..20).unwrap());
     drop(file.keyed_lock("key").unwrap().write("ada").unwrap());
-    drop(file.group_lock("group").unwrap().lock(1).unwrap());
+    drop(file.group_lock("group").unwrap().lock(7).unwrap());
     let recursive = file.mutex_options().recursive(true).open("recursive").unwrap();
     let outer = recursive.lock().unwrap();
     drop(recursive.lock().unwrap());
@@ -139,11 +139,39 @@ fn every_kind_and_algorithm_records() {
     ] {
         let events: Vec<_> = at_lock(&seen, name).collect();
         let what: Vec<_> = events.iter().map(|event| (event.event, event.shared)).collect();
-        let expected = [Event::Asked, Event::Acquired, Event::Released].map(|event| (event, shared));
-        assert_eq!(what, expected, "{name}");
+        let (asked, group) = match name {
+            "group" => (Event::AskedInGroup, Some(7)),
+            _ => (Event::Asked, None),
+        };
+        let expected = [asked, Event::Acquired, Event::Released].map(|event| (event, shared));
+        assert_eq!((what, events[0].group), (expected.into(), group), "{name}");
         assert_eq!(events[1].fencing_token, events[2].fencing_token, "{name}");
         assert!(events[1].fencing_token.is_some(), "{name}");
     }
+}
+
+#[test]
+fn one_whose_wait_closes_a_circle_is_recorded_as_that() {
+    let _no_hang = NoHang::for_seconds(60);
+    let place = Place::new();
+    let file = recorded(&place, 1024);
+    let (a, b) = (file.mutex("a").unwrap(), file.mutex("b").unwrap());
+    let of_a = a.lock().unwrap();
+    thread::scope(|threads| {
+        let other = threads.spawn(|| {
+            let of_b = b.lock().unwrap();
+            drop(a.lock().unwrap());
+            drop(of_b);
+        });
+        until_waiting(&place.lock_file(), "a", 1);
+        assert!(matches!(b.lock(), Err(Error::CircularWait(_))));
+        drop(of_a);
+        support::join(other);
+    });
+    let seen = seen(&place.lock_file());
+    let told: Vec<Event> = at_lock(&seen, "b").map(|event| event.event).collect();
+    use Event::{Acquired, Asked, CircularWait, Released};
+    assert_eq!(told, [Asked, Acquired, Asked, CircularWait, Released]);
 }
 
 #[test]

@@ -11,14 +11,14 @@ support::watched_for_seconds!(support::watchdog::USUAL);
 
 use seen::holds_by_its_number;
 use std::path::Path;
-use storm::locks_without_end;
+use storm::{coordinates_without_end, locks_without_end};
 use support::{Place, puppet::puppet};
 use turnlock::{
     LockFile,
     inspect::{self, Event, RecordedEvent, Recording},
 };
 
-support::roles! { holds_by_its_number, locks_without_end, puppet }
+support::roles! { coordinates_without_end, holds_by_its_number, locks_without_end, puppet }
 
 /// A mutant is on in the whole process, and tests are its threads: those with one come one after the other.
 #[cfg(feature = "mutants")]

@@ -12,7 +12,7 @@ use support::{
     format::{peek_u64, poke_u64},
 };
 use turnlock::{
-    LockFile,
+    LockFile, MutexGuard,
     inspect::{Event, Recording},
 };
 
@@ -22,15 +22,43 @@ pub fn locks_without_end(words: &[String]) {
     let mutex = file.mutex("a").unwrap();
     say("ready");
     loop {
+        repair(&mut mutex.lock().unwrap());
+    }
+}
+
+fn repair(guard: &mut MutexGuard) {
+    if guard.acquired().previous_owner_died {
+        guard.mark_consistent().unwrap();
+    }
+}
+
+/// Words: the lock file. Waits, notifies, sets, clears and meets, each for a moment.
+pub fn coordinates_without_end(words: &[String]) {
+    const MOMENT: Duration = Duration::from_micros(300);
+    let file = LockFile::options().label("storm").deadlock_errors(false).open(&words[0]).unwrap();
+    let (mutex, changed) = (file.mutex("a").unwrap(), file.condition("changed").unwrap());
+    let (ready, stage) = (file.event("ready").unwrap(), file.barrier("stage", 2).unwrap());
+    say("ready");
+    loop {
         let mut guard = mutex.lock().unwrap();
-        if guard.acquired().previous_owner_died {
-            guard.mark_consistent().unwrap();
+        repair(&mut guard);
+        let _ = changed.wait_for(&mut guard, MOMENT);
+        repair(&mut guard);
+        guard.unlock().unwrap();
+        changed.notify_one().unwrap();
+        changed.notify_all().unwrap();
+        ready.set().unwrap();
+        ready.clear().unwrap();
+        let _ = ready.wait_for(MOMENT);
+        if stage.wait_for(MOMENT).is_err() {
+            stage.reset().unwrap();
         }
     }
 }
 
-fn start(path: &Path) -> Actor {
-    let mut actor = Actor::start("locks_without_end", &[path.to_str().unwrap()]);
+/// A process that plays the role at the file.
+fn start(role: &'static str, path: &Path) -> Actor {
+    let mut actor = Actor::start(role, &[path.to_str().unwrap()]);
     actor.expect("ready");
     actor
 }
@@ -82,12 +110,47 @@ fn wrong(seen: &Recording) -> Option<String> {
     None
 }
 
+/// What no reading of conditions, events and barriers may say: of what each participant did itself.
+fn wrong_at_others(seen: &Recording) -> Option<String> {
+    let mut last = HashMap::new();
+    for event in &seen.events {
+        use Event::{
+            Acquired, Arrived, Asked, Completed, Created, GaveUp, Notified, PassedOn, Released, TimedOut,
+            WaitBegan, Woken,
+        };
+        // What others did to it.
+        if event.lock.is_none() || event.by.is_some() || matches!(event.event, Notified | PassedOn) {
+            continue;
+        }
+        let before = last.insert((event.participant, event.lock), event.event);
+        let Some(before) = before.filter(|_| seen.unreadable == 0) else { continue };
+        let follows = match event.event {
+            Acquired => before == Asked,
+            Released => before == Acquired || before == Event::Recovered,
+            Woken | TimedOut | GaveUp => matches!(before, WaitBegan | Arrived | Event::BrokenByGivingUp),
+            Completed => before == Arrived,
+            WaitBegan | Arrived => !matches!(before, WaitBegan | Arrived),
+            Created => false,
+            _ => true,
+        };
+        if !follows {
+            return Some(format!("{event:?} cannot come after {before:?}"));
+        }
+    }
+    None
+}
+
 /// Returns what is wrong, how many events were read, how many were not readable, and how many processes were killed.
-fn storm(span: Duration, events: u32) -> (Option<String>, usize, u64, u32) {
+fn storm(
+    role: &'static str,
+    wrong: fn(&Recording) -> Option<String>,
+    span: Duration,
+    events: u32,
+) -> (Option<String>, usize, u64, u32) {
     let place = Place::new();
     let path = place.lock_file();
     let _file = recorded(&place, events);
-    let mut writers: Vec<Actor> = (0..3).map(|_| start(&path)).collect();
+    let mut writers: Vec<Actor> = (0..3).map(|_| start(role, &path)).collect();
     let (began, mut read, mut unreadable, mut kills) = (Instant::now(), 0, 0, 0);
     while began.elapsed() < span {
         for _ in 0..50 {
@@ -100,7 +163,7 @@ fn storm(span: Duration, events: u32) -> (Option<String>, usize, u64, u32) {
         }
         let victim = kills as usize % writers.len();
         writers[victim].kill();
-        writers[victim] = start(&path);
+        writers[victim] = start(role, &path);
         kills += 1;
     }
     writers.iter_mut().for_each(Actor::kill);
@@ -113,11 +176,14 @@ fn storm(span: Duration, events: u32) -> (Option<String>, usize, u64, u32) {
 #[test]
 fn nothing_is_read_that_nobody_recorded() {
     let _no_hang = NoHang::for_seconds(120);
-    for events in [64, 4096] {
-        let (wrong, read, unreadable, kills) = storm(Duration::from_secs(2), events);
-        println!("{events} places: {read} events read, {unreadable} not readable, {kills} kills");
-        assert_eq!(wrong, None);
-        assert!(read > 0 && kills > 0);
+    let locks = ("locks_without_end", wrong as fn(&Recording) -> Option<String>, 2);
+    for (role, wrong, seconds) in [locks, ("coordinates_without_end", wrong_at_others, 1)] {
+        for events in [64, 4096] {
+            let (wrong, read, unreadable, kills) = storm(role, wrong, Duration::from_secs(seconds), events);
+            println!("{role}, {events} places: {read} events read, {unreadable} not readable, {kills} kills");
+            assert_eq!(wrong, None);
+            assert!(read > 0 && kills > 0);
+        }
     }
 }
 

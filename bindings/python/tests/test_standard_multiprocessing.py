@@ -64,6 +64,13 @@ def over(method, name):
     return made
 
 
+def test_a_context_is_called_after_its_method():
+    for method in METHODS:
+        context = multiprocessing.get_context(method)
+        assert type(context).__name__.lower() == f"{method}context"
+        assert context.Process.__name__.lower() == f"{method}process"
+
+
 for method, names in METHODS.items():
     for name in names:
         made = over(method, name)

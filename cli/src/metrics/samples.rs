@@ -148,7 +148,7 @@ fn of_recording(to: &mut Samples, file: &str, status: &FileStatus, recording: &R
         .iter()
         .filter_map(|(lock, of)| Some((recording.locks[*lock].name.as_deref()?, of)))
         .collect();
-    for (lock, durations::OfLock { waits, holds }) in by_name {
+    for (lock, durations::OfLock { waits, holds, .. }) in by_name {
         of_durations(to, "turnlock_lock_recent_wait_seconds", [file, lock], waits);
         of_durations(to, "turnlock_lock_recent_hold_seconds", [file, lock], holds);
     }

@@ -12,6 +12,8 @@ fn spans(events: &[(Event, usize, usize)]) -> Vec<Span> {
         lock: (!matches!(event, Event::Attached | Event::Detached)).then_some(*lock),
         shared: false,
         fencing_token: matches!(event, Event::Acquired | Event::Released | Event::Died).then_some(7),
+        group: None,
+        unlocks: None,
     }))
 }
 
@@ -51,6 +53,57 @@ fn each_way_to_give_up_ends_the_wait_alone() {
     // A holder that asks again is refused, and holds it still.
     let refused = spans(&[(Acquired, 1, 0), (Asked, 1, 0), (GaveUp, 1, 0), (Released, 1, 0)]);
     assert_eq!(told(&refused)[1], (Hold, Some(0), Some(3), End::Released));
+}
+
+#[test]
+fn a_wait_for_what_is_no_lock_has_its_ends() {
+    for (begins, event, end) in [
+        (WaitBegan, Woken, End::Woken),
+        (WaitBegan, TimedOut, End::TimedOut),
+        (WaitBegan, WaiterDied, End::Died),
+        (Arrived, Woken, End::Woken),
+        (Arrived, Completed, End::Woken),
+        (Arrived, GaveUp, End::GaveUp),
+        (Arrived, PartyDied, End::Died),
+        (AskedInGroup, CircularWait, End::CircularWait),
+    ] {
+        assert_eq!(told(&spans(&[(begins, 1, 0), (event, 1, 0)])), [(Wait, Some(0), Some(1), end)]);
+    }
+    // A party that died elsewhere, and what happens there besides.
+    let none =
+        spans(&[(PartyDied, 1, 0), (Set, 1, 0), (NotifyOne, 1, 0), (BrokenByDeath, 1, 0), (Reset, 1, 0)]);
+    assert_eq!(none, []);
+}
+
+/// The hold and the wait would overlap, with none inside the other.
+#[test]
+fn a_wait_at_a_condition_begins_where_its_lock_is_unlocked() {
+    let event = |at, event, lock| Happened {
+        at,
+        event,
+        slot: 1,
+        participant: 0,
+        lock: Some(lock),
+        shared: false,
+        fencing_token: None,
+        group: None,
+        unlocks: (event == WaitBegan).then_some(0),
+    };
+    let events = [
+        event(0, Acquired, 0),
+        event(1, Acquired, 2),
+        event(2, WaitBegan, 1),
+        event(3, Released, 0),
+        event(5, Woken, 1),
+        event(6, Acquired, 0),
+        // Another lock, and the same one later, are no part of the wait.
+        event(7, WaitBegan, 1),
+        event(8, Released, 2),
+        event(9, Released, 0),
+    ];
+    let seen = of_events(events.into_iter());
+    let waits: Vec<_> = seen.iter().filter(|span| span.lock == 1).map(|span| span.began).collect();
+    assert_eq!(waits, [Some(3), Some(7)]);
 }
 
 #[test]
@@ -106,6 +159,8 @@ fn a_slot_that_changes_hands_takes_its_locks_along() {
         lock,
         shared: false,
         fencing_token: None,
+        group: None,
+        unlocks: None,
     };
     let seen = of_events(
         [
@@ -132,6 +187,8 @@ fn told_of(events: &[(Event, bool, Option<u64>)]) -> Vec<Span> {
         lock: (*event != Attached).then_some(0),
         shared: *shared,
         fencing_token: *fencing_token,
+        group: None,
+        unlocks: None,
     }))
 }
 

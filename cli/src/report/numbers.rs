@@ -97,7 +97,7 @@ pub fn of(recorded: &Recorded) -> Numbers {
     let mut events: BTreeMap<usize, Counted> = BTreeMap::new();
     for event in &recorded.recording.events {
         if let Some(lock) = event.lock {
-            events.entry(lock).or_default()[index(event.event)] += 1;
+            events.entry(lock).or_insert([0; Event::ALL.len()])[index(event.event)] += 1;
         }
     }
     let kinds: HashMap<&str, &'static str> =
@@ -264,6 +264,7 @@ mod tests {
             end: End::UnderWay,
             shared,
             fencing_token: None,
+            group: None,
         };
         let spans: Vec<Span> = asked_and_began.iter().copied().map(span).collect();
         served(&spans)[&0].iter().map(|one| (one.overtaken_by, one.by_up_to)).collect()

@@ -14,6 +14,7 @@ use super::{
 use std::{collections::HashMap, fmt::Write};
 use turnlock::inspect::Event;
 
+mod coordination;
 mod order;
 mod timeline;
 
@@ -97,14 +98,14 @@ fn nothing(what: &str) -> Result<String, Failure> {
 
 const DIED: &str = "<li><b class=\"t-bad\">×</b>found dead</li>";
 const RECOVERED: &str = "<li><i class=\"round c-good\"></i>recovered</li>";
-const ENDED: &str = "<li><i class=\"round c-end\"></i>timed out, would have had to wait, or gave up</li>";
+const ENDED: &str = "<li><i class=\"round c-end\"></i>timed out, would have had to wait, gave up, or closed a circle of waits</li>";
 
 /// Returns what a mark stands for, if an event has one.
 fn mark(event: Event) -> Option<Mark> {
     match event {
-        Event::Died => Some(Mark::Died),
+        Event::Died | Event::WaiterDied | Event::PartyDied => Some(Mark::Died),
         Event::Recovered => Some(Mark::Recovered),
-        Event::TimedOut | Event::WouldBlock | Event::GaveUp => Some(Mark::Ended),
+        Event::TimedOut | Event::WouldBlock | Event::GaveUp | Event::CircularWait => Some(Mark::Ended),
         Event::PassedOver => Some(Mark::PassedOver),
         _ => None,
     }
@@ -297,6 +298,7 @@ fn locks(recorded: &Recorded, numbers: &Numbers) -> String {
         ("Would block", Right),
         ("Timed out", Right),
         ("Gave up", Right),
+        ("Circular waits", Right),
         ("Passed over", Right),
         ("Died", Right),
         ("Recovered", Right),
@@ -318,6 +320,7 @@ fn locks(recorded: &Recorded, numbers: &Numbers) -> String {
             Event::WouldBlock,
             Event::TimedOut,
             Event::GaveUp,
+            Event::CircularWait,
             Event::PassedOver,
             Event::Died,
             Event::Recovered,
@@ -348,5 +351,6 @@ fn locks(recorded: &Recorded, numbers: &Numbers) -> String {
     });
     let caption =
         "Since each lock was created, by its counters: those of acquisitions leave out readers of a rwlock";
-    of_events + &Table::new(caption, &columns).rows(rows, ROWS).html()
+    let of_counters = Table::new(caption, &columns).rows(rows, ROWS).html();
+    of_events + &coordination::table(recorded, numbers) + &of_counters
 }

@@ -209,23 +209,25 @@ impl Trace<'_> {
         event: &RecordedEvent,
         (pid, tid): (u64, u64),
     ) -> io::Result<()> {
-        let what = match event.event {
-            Event::Created => "created",
-            Event::Removed => "removed",
-            Event::WouldBlock => "would block",
-            Event::TimedOut => "timed out",
-            Event::GaveUp => "gave up",
-            Event::Died => "died",
-            Event::Recovered => "recovered",
-            Event::PassedOver => "passed over",
-            // Slices show the others.
-            _ => return Ok(()),
-        };
+        use Event::{Acquired, Asked, AskedInGroup, Attached, Detached, Released, WaitBegan, Woken};
+        // Slices show these.
+        if matches!(
+            event.event,
+            Attached | Detached | Asked | AskedInGroup | Acquired | Released | WaitBegan | Woken
+        ) {
+            return Ok(());
+        }
+        let what = event.event.name().replace('_', " ");
         let Some(lock) = event.lock.map(|lock| recorded.lock(lock)) else { return Ok(()) };
         let mut args = Map::new();
         args.insert("lock".into(), lock.clone().into());
         if let Some(token) = event.fencing_token {
             args.insert("fencing_token".into(), token.to_string().into());
+        }
+        for (what, number) in [("count", event.count), ("generation", event.generation)] {
+            if let Some(number) = number {
+                args.insert(what.into(), number.into());
+            }
         }
         if let Some(by) = event.by {
             args.insert("by".into(), recorded.who(by).into());
@@ -299,6 +301,9 @@ fn arguments(files: &[Recorded], recorded: &Recorded, span: &Span) -> Value {
     // A string: it exceeds what a double can tell apart.
     if let Some(token) = span.fencing_token {
         args.insert("fencing_token".into(), token.to_string().into());
+    }
+    if let Some(group) = span.group {
+        args.insert("group".into(), group.to_string().into());
     }
     if span.began.is_none() {
         args.insert("began".into(), "before the first event that is left".into());

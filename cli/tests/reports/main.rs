@@ -2,6 +2,7 @@
 //! What they make is read by a reader of each format, and the page by a browser.
 
 mod browser;
+mod coordination;
 mod hostile;
 mod metrics;
 mod report;

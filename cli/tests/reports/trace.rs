@@ -17,7 +17,7 @@ struct Slice {
 }
 
 /// The events of a trace.
-fn parse(text: &str) -> Vec<Value> {
+pub fn parse(text: &str) -> Vec<Value> {
     let trace: Value = serde_json::from_str(text).unwrap();
     assert_eq!(trace["displayTimeUnit"], "ns");
     let events = trace["traceEvents"].as_array().unwrap();
@@ -82,6 +82,17 @@ fn of<'a>(slices: &'a [Slice], cat: &str, lock: &str) -> Vec<&'a Slice> {
     found
 }
 
+/// The beginnings of the slices of this kind at a lock.
+pub fn slices_of(events: &[Value], cat: &str, lock: &str) -> Vec<Value> {
+    let slices = slices(events).unwrap();
+    of(&slices, cat, lock).into_iter().map(|slice| slice.begin.clone()).collect()
+}
+
+/// The moments of this kind.
+pub fn moments<'a>(events: &'a [Value], cat: &str) -> Vec<&'a Value> {
+    events.iter().filter(|event| event["ph"] == "i" && event["cat"] == cat).collect()
+}
+
 #[test]
 fn waits_and_holds_are_slices_of_their_threads() {
     Scene::with(|scene| {
@@ -139,9 +150,7 @@ fn waits_and_holds_are_slices_of_their_threads() {
 fn what_is_no_slice_is_a_moment_or_a_counter() {
     Scene::with(|scene| {
         let events = parse(&scene.printed(&["trace"]));
-        let moments = |cat: &str| -> Vec<&Value> {
-            events.iter().filter(|event| event["ph"] == "i" && event["cat"] == cat).collect()
-        };
+        let moments = |cat: &str| moments(&events, cat);
         let locks = |cat: &str| -> BTreeSet<&str> {
             moments(cat).iter().map(|event| event["args"]["lock"].as_str().unwrap()).collect()
         };

@@ -48,9 +48,18 @@ impl<S: Site> Attempt<S> {
 
     /// Notes for observers what happens to this participant.
     #[inline]
-    pub fn note(&self, event: Event, token: u64) {
+    pub fn note(&self, event: Event, value: u64) {
         let (slot, shared) = (self.site.me(), self.hold_class().is_shared());
-        self.site.note(Happening { event, slot, shared, token });
+        self.site.note(Happening { event, slot, shared, value });
+    }
+
+    /// Notes for observers that this participant wants the lock.
+    #[inline]
+    pub fn note_asked(&self) {
+        match self.site.lock().queue().claims.group(self.claim) {
+            Some(group) => self.note(Event::AskedInGroup, group),
+            None => self.note(Event::Asked, 0),
+        }
     }
 
     /// Writes the claim down, before the doorway.

@@ -57,7 +57,7 @@ where
     }
 
     fn note_as(&self, event: Event, shared: bool, token: u64) {
-        self.site.note(Happening { event, slot: self.site.me(), shared, token });
+        self.site.note(Happening { event, slot: self.site.me(), shared, value: token });
     }
 
     fn upgrade_when_alone(&self, limit: Limit) -> Result<u64> {

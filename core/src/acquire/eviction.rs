@@ -155,7 +155,7 @@ pub fn evict_one<S: Site>(attempt: &Attempt<S>, slot: usize) -> bool {
 }
 
 fn note_passed_over<S: Site>(site: &S, slot: usize) {
-    site.note(Happening { event: Event::PassedOver, slot, shared: false, token: 0 });
+    site.note(Happening { event: Event::PassedOver, slot, shared: false, value: 0 });
 }
 
 /// The barrier between the two halves of an eviction.

@@ -32,7 +32,7 @@ impl<S: Site> Attempt<S> {
     pub fn lock(&self, limit: Limit) -> Result<Acquisition> {
         // Another core had them last, as a rule: both lines come at once, while we do the rest.
         self.site.prefetch();
-        self.note(Event::Asked, 0);
+        self.note_asked();
         match self.try_lock_or_wait(limit) {
             Ok(acquisition) => {
                 self.note(Event::Acquired, acquisition.token);
@@ -89,7 +89,7 @@ impl<S: Site> Attempt<S> {
 
     /// Takes the lock, and opens it again if it was not recoverable (or inconsistent). Errors as [`Attempt::lock`].
     pub fn lock_and_reset(&self, limit: Limit) -> Result<Acquisition> {
-        self.note(Event::Asked, 0);
+        self.note_asked();
         match self.acquire_and_reset(limit) {
             Ok(acquisition) => {
                 self.note(Event::Acquired, acquisition.token);
@@ -124,6 +124,7 @@ impl<S: Site> Attempt<S> {
         let (event, error) = match error {
             Error::WouldBlock(_) => (Event::WouldBlock, Error::WouldBlock(self.site.locked_by(claim))),
             Error::TimedOut(_) => (Event::TimedOut, Error::TimedOut(self.site.locked_by(claim))),
+            Error::CircularWait(_) => (Event::CircularWait, error),
             error => (Event::GaveUp, error),
         };
         self.note(event, 0);

@@ -63,6 +63,10 @@ pub trait Claims: Copy {
     }
     /// Returns what is to be known of `claim`, whatever the kind of lock.
     fn hold_class(&self, claim: Self::Claim) -> HoldClass;
+    /// Returns the group of a member's claim.
+    fn group(&self, _claim: Self::Claim) -> Option<u64> {
+        None
+    }
     /// Returns whether a holder with this claim may change what the lock protects, so that its death is told.
     fn may_change(&self, claim: Self::Claim) -> bool {
         self.hold_class(claim) == HoldClass::Alone
@@ -361,6 +365,11 @@ impl<C: ClaimCell> Claims for InCells<'_, C> {
             (Relation::Ranges | Relation::Keys, _) => HoldClass::Granule,
             (Relation::Groups, _) => HoldClass::Member,
         }
+    }
+
+    #[inline(always)]
+    fn group(&self, claim: Claim) -> Option<u64> {
+        (self.relation == Relation::Groups).then_some(claim.extent.first)
     }
 
     fn may_change(&self, claim: Claim) -> bool {

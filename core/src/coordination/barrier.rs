@@ -25,6 +25,7 @@ pub use outcome::{Arrival, Breach, Cause, Standing};
 
 use super::entry::{Entry, Tag, in_use};
 use crate::error::Result;
+use crate::event::{Event, Happening, Recorder, in_generation};
 use crate::sync::{
     AtomicU32, AtomicU64,
     Ordering::{AcqRel, Acquire, Relaxed, Release},
@@ -69,6 +70,8 @@ pub struct Barrier<'a> {
     pub tag: Tag,
     /// How many must arrive.
     pub parties: u32,
+    /// What is told of arrivals and breaches; `None`: nothing is.
+    pub recorder: Option<&'a dyn Recorder>,
 }
 
 #[derive(Clone, Copy)]
@@ -144,6 +147,13 @@ impl Barrier<'_> {
         self.entries[me].store(self.entry(number, state), Release);
     }
 
+    /// Tells the recorder what happened to the participant of `slot`.
+    fn record(&self, event: Event, slot: usize, value: u64) {
+        if let Some(recorder) = self.recorder {
+            recorder.record(Happening { event, slot, shared: false, value });
+        }
+    }
+
     fn wake<P: Platform>(&self) {
         // Release. Partner: the acquire load in `sleep_until`.
         self.wake.fetch_add(1, Release);
@@ -188,7 +198,9 @@ impl Barrier<'_> {
             if !self.change(word, next) {
                 continue;
             }
+            self.record(Event::Arrived, me, in_generation(generation, state.value + 1));
             if is_last {
+                self.record(Event::Completed, me, in_generation(generation, state.value + 1));
                 self.set_entry(me, generation, MEMBER);
                 self.wake::<P>();
                 return Arrival::Last;
@@ -257,6 +269,15 @@ impl Barrier<'_> {
         let new = self.word(breaking);
         let is_mine = self.change(word, new);
         if is_mine {
+            let event = match cause {
+                DEATH => Some(Event::BrokenByDeath),
+                GIVEN_UP => Some(Event::BrokenByGivingUp),
+                ABORT => Some(Event::Aborted),
+                _ => None,
+            };
+            if let Some(event) = event {
+                self.record(event, slot, in_generation(state.generation, state.value));
+            }
             self.finish_breaking::<P>(new, breaking);
         }
         is_mine

@@ -26,6 +26,7 @@
 
 use super::entry::{Entry, SleeperCell, Tag, in_use};
 use crate::error::Result;
+use crate::event::{Event, Happening, Recorder};
 use crate::sync::{
     AtomicU32, AtomicU64,
     Ordering::{AcqRel, Acquire, Relaxed, Release},
@@ -51,6 +52,8 @@ pub struct Condition<'a, C> {
     pub slots_in_use: &'a AtomicU32,
     /// Of the condition's name.
     pub tag: Tag,
+    /// What is told of notifications; `None`: nothing is.
+    pub recorder: Option<&'a dyn Recorder>,
 }
 
 impl<C> Clone for Condition<'_, C> {
@@ -93,6 +96,13 @@ impl<C: SleeperCell> Condition<'_, C> {
         // AcqRel. Partners: the other exchanges of the entry, and `read`: a participant that sees the new entry sees what came before it
         // here, and this one sees what came before the old one.
         entry.compare_exchange(old, new, AcqRel, Acquire).is_ok()
+    }
+
+    /// Tells the recorder what happened to the participant of `slot`.
+    fn record(&self, event: Event, slot: usize) {
+        if let Some(recorder) = self.recorder {
+            recorder.record(Happening { event, slot, shared: false, value: 0 });
+        }
     }
 
     fn draw(&self) -> u64 {
@@ -161,6 +171,7 @@ impl<C: SleeperCell> Condition<'_, C> {
     ) -> Result<u32> {
         let number = self.draw();
         let Some(slot) = self.give_to_oldest(number, NOTIFIED) else { return Ok(0) };
+        self.record(Event::Notified, slot);
         if !self.wake::<P>(slot) && reap_if_dead(slot)? {
             self.pass_on::<P>();
         }
@@ -172,6 +183,7 @@ impl<C: SleeperCell> Condition<'_, C> {
         let number = self.draw();
         let mut notified = 0;
         while let Some(slot) = self.give_to_oldest(number, BROADCAST) {
+            self.record(Event::Notified, slot);
             self.wake::<P>(slot);
             notified += 1;
         }
@@ -299,6 +311,7 @@ impl<C: SleeperCell> Condition<'_, C> {
                     return;
                 }
                 if self.replace(&self.entries[slot], waiting, self.word(orphan.number, PASSED)) {
+                    self.record(Event::PassedOn, slot);
                     self.wake::<P>(slot);
                     break;
                 }

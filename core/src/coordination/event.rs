@@ -6,6 +6,7 @@
 //! A participant that waits goes on when the event is set, and also when it was set since the wait began and cleared again.
 
 use super::entry::Tag;
+use crate::event::{self, Happening, Recorder};
 use crate::sync::{
     AtomicU32, AtomicU64,
     Ordering::{AcqRel, Acquire, Relaxed, Release},
@@ -26,6 +27,8 @@ pub struct Event<'a> {
     pub wake: &'a AtomicU32,
     /// Of the event's name.
     pub tag: Tag,
+    /// The participant that acts, and what is told of that; `None`: nothing is.
+    pub recorder: Option<(usize, &'a dyn Recorder)>,
 }
 
 impl Event<'_> {
@@ -46,6 +49,7 @@ impl Event<'_> {
         let was_clear =
             self.change(|state| (state & SET == 0).then_some((state | SET).wrapping_add(ONCE_MORE)))?;
         if was_clear {
+            self.record(event::Event::Set);
             // Release. Partner: the acquire load in `sleep_until`. One that dies before it wakes them: their naps have an end.
             self.wake.fetch_add(1, Release);
             P::wake_all(self.wake);
@@ -55,7 +59,17 @@ impl Event<'_> {
 
     /// Clears it. Returns whether it was set; `None`: it was removed.
     pub fn clear(&self) -> Option<bool> {
-        self.change(|state| (state & SET != 0).then_some(state & !SET))
+        let was_set = self.change(|state| (state & SET != 0).then_some(state & !SET))?;
+        if was_set {
+            self.record(event::Event::Cleared);
+        }
+        Some(was_set)
+    }
+
+    fn record(&self, event: event::Event) {
+        if let Some((slot, recorder)) = self.recorder {
+            recorder.record(Happening { event, slot, shared: false, value: 0 });
+        }
     }
 
     /// Changes the state, unless `change` says that it is so already. Returns whether it was changed.

@@ -55,11 +55,12 @@ impl<const SLOTS: usize> Words<SLOTS> {
             cells: &self.cells,
             slots_in_use: &self.slots_in_use,
             tag: Tag::of(GENERATION),
+            recorder: None,
         }
     }
 
     pub fn event(&self) -> Event<'_> {
-        Event { state: &self.state, wake: &self.wake, tag: Tag::of(GENERATION) }
+        Event { state: &self.state, wake: &self.wake, tag: Tag::of(GENERATION), recorder: None }
     }
 
     pub fn barrier(&self, parties: u32) -> Barrier<'_> {
@@ -70,6 +71,7 @@ impl<const SLOTS: usize> Words<SLOTS> {
             slots_in_use: &self.slots_in_use,
             tag: Tag::of(GENERATION),
             parties,
+            recorder: None,
         }
     }
 

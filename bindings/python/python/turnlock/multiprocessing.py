@@ -73,19 +73,19 @@ class _Primitives(_context.BaseContext):
         return _context_of(_standard.get_context(method).get_start_method())
 
 
-class _ForkContext(_Primitives, _context.ForkContext):
+class ForkContext(_Primitives, _context.ForkContext):
     pass
 
 
-class _SpawnContext(_Primitives, _context.SpawnContext):
+class SpawnContext(_Primitives, _context.SpawnContext):
     pass
 
 
-class _ForkServerContext(_Primitives, _context.ForkServerContext):
+class ForkServerContext(_Primitives, _context.ForkServerContext):
     pass
 
 
-_contexts = {"fork": _ForkContext(), "spawn": _SpawnContext(), "forkserver": _ForkServerContext()}
+_contexts = {"fork": ForkContext(), "spawn": SpawnContext(), "forkserver": ForkServerContext()}
 
 
 def _context_of(method: str) -> Any:

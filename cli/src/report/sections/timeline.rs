@@ -111,11 +111,10 @@ fn table(recorded: &Recorded) -> Table {
     latest.sort_by_key(|event| (event.at, event.number));
     latest.drain(..latest.len().saturating_sub(EVENTS));
     let rows = latest.iter().rev().map(|event| {
-        let what = event.event.name().replace('_', " ");
         vec![
             local_time::moment(wall(recorded, event.at)),
             recorded.who(event.participant),
-            if event.shared { format!("{what} (shared)") } else { what },
+            recorded.what(event),
             event.lock.map_or(String::new(), |lock| recorded.lock(lock)),
             event.fencing_token.map_or(String::new(), |token| token.to_string()),
             event.by.map_or(String::new(), |by| recorded.who(by)),
