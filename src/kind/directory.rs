@@ -1,12 +1,14 @@
 //! The directory: finding a lock by its name, and naming a new one. ([`super::removal`] removes one.)
 
-use super::settings::Settings;
+use super::{
+    named::{Named, read},
+    settings::Settings,
+};
 use crate::attach::{
     attachment::Attachment, names::Name, open_file::OpenFile, site::FileSite, thread::with_thread_attachment,
 };
 use crate::layout::{
-    Algorithm, DeathPolicy, DirectoryEntry, Kind, MAX_LOCKS, MAX_MAIL_PARTICIPANTS, MAX_NAME_BYTES, View,
-    names_a_lock,
+    Algorithm, DeathPolicy, Kind, MAX_LOCKS, MAX_MAIL_PARTICIPANTS, MAX_NAME_BYTES, View, names_a_lock,
 };
 use crate::os::{clock, memory};
 use crate::recording;
@@ -21,7 +23,7 @@ use turnlock_core::algorithm::ring::Rule;
 use turnlock_core::error::{Error, Result};
 use turnlock_core::event::{Event, Happening};
 use turnlock_core::sync::{
-    Ordering::{Acquire, Relaxed, Release},
+    Ordering::{Relaxed, Release},
     fence,
 };
 
@@ -32,16 +34,6 @@ const DIRECTORY_CONFIG: LockConfig =
     LockConfig { patience: 0, may_be_biased: false, release_on_death: true, discipline: Discipline::Queue };
 /// How long naming a new lock may wait for other participants that name one.
 const NAMING_LIMIT: Duration = Duration::from_secs(5);
-
-/// Returns the rule of a ring that runs `algorithm` with this step; `None`: it is not a ring's.
-pub fn rule_of(algorithm: Algorithm, step: u32) -> Option<Rule> {
-    match algorithm {
-        Algorithm::KState => Some(Rule::KState),
-        Algorithm::Raynal => Some(Rule::Raynal),
-        Algorithm::Sum => Some(Rule::Sum { step: step as usize }),
-        _ => None,
-    }
-}
 
 /// What is asked for when a lock is named.
 #[derive(Clone, Copy, Debug)]
@@ -220,7 +212,7 @@ fn name_it(attachment: &Attachment, name: &str, plan: &Plan) -> Result<(u64, Nam
     }
     clear(view, at + 1, at == known);
     clear_coordination(view, at + 1, plan.kind, generation + 1, false);
-    // Partner: the fence in `read`. If a reader has seen one of the stores below, its second look at the generation sees that
+    // Partner: the fence in `named::read`. If a reader has seen one of the stores below, its second look at the generation sees that
     // the entry names no lock.
     fence(Release);
     entry.kind.store(plan.kind as u32, Relaxed);
@@ -239,7 +231,7 @@ fn name_it(attachment: &Attachment, name: &str, plan: &Plan) -> Result<(u64, Nam
     // Before it can be used.
     let happening = Happening { event: Event::Created, slot, shared: false, value: 0 };
     recording::record(view, at + 1, slot, happening);
-    // Release. Partner: the acquire load in `read`. If that sees the new generation, it sees all of the stores above; if it
+    // Release. Partner: the acquire load in `named::read`. If that sees the new generation, it sees all of the stores above; if it
     // sees the old one, the entry names no lock.
     entry.generation.store(generation + 1, Release);
     Ok((generation + 1, Named::of(at + 1, entry)))
@@ -280,34 +272,6 @@ fn clear(view: View, region: usize, untouched: bool) {
     for counter in [&words.contended, &words.timed_out, &words.died, &words.passed_over] {
         counter.store(0, Relaxed);
     }
-}
-
-/// Reads the entry `at` by `of_it`, all of it of one generation, which is returned too. `None`: it names no lock.
-fn read<T>(view: View, at: usize, of_it: impl Fn(&DirectoryEntry) -> T) -> Option<(u64, T)> {
-    let entry = &view.directory()[at];
-    loop {
-        // Acquire. Partner: the release store in `name_it`.
-        let generation = entry.generation.load(Acquire);
-        if !names_a_lock(generation) {
-            return None;
-        }
-        let read = of_it(entry);
-        // Partner: the fence in `name_it`. If we have read a store for another lock, the load below sees another generation,
-        // and we read again.
-        fence(Acquire);
-        if entry.generation.load(Relaxed) == generation {
-            return Some((generation, read));
-        }
-    }
-}
-
-/// Returns the region of the lock called `name`, and its generation.
-pub(super) fn region_of(file: &OpenFile, name: &str) -> Option<(usize, u64)> {
-    let view = file.view();
-    (0..view.locks_bound()).find_map(|at| {
-        let (generation, is_it) = read(view, at, |entry| entry.name.is(name))?;
-        is_it.then_some((at + 1, generation))
-    })
 }
 
 fn find(file: &OpenFile, name: &str, plan: &Plan) -> Result<Option<(u64, Named)>> {
@@ -368,69 +332,6 @@ pub fn plan_of(file: &OpenFile, name: &Name) -> Result<(String, Plan)> {
     let settings = Settings::of_lock(patience, death_policy);
     let plan = Plan { kind, algorithm, ring_step, settings, recursive, permits, whichever, may_create };
     Ok((name, plan))
-}
-
-/// A named lock, as its directory entry has it.
-pub(crate) struct Named {
-    /// How often its entry was named or removed, when it was read.
-    pub generation: u64,
-    /// The number of its region.
-    pub region: usize,
-    /// The name.
-    pub name: String,
-    /// Its kind; `None`: one that this version does not know.
-    pub kind: Option<Kind>,
-    /// Its algorithm; likewise.
-    pub algorithm: Option<Algorithm>,
-    /// Of a sum ring, its step.
-    pub ring_step: u32,
-    /// For how long a waiter lets others pass, in nanoseconds.
-    pub patience: u64,
-    /// What a holder's death means.
-    pub death_policy: DeathPolicy,
-    /// Whether it is recursive.
-    pub recursive: bool,
-    /// Of a semaphore: how many permits it was created with; of other kinds see [`Plan::permits`].
-    pub permits: u32,
-}
-
-impl Named {
-    fn of(region: usize, entry: &DirectoryEntry) -> Self {
-        let kind = Kind::of(entry.kind.load(Relaxed));
-        let algorithm = Algorithm::of(entry.algorithm.load(Relaxed));
-        Self {
-            generation: entry.generation.load(Relaxed),
-            region,
-            name: entry.name.get(),
-            kind,
-            algorithm: algorithm.filter(|algorithm| kind.is_some_and(|kind| algorithm.is_of(kind))),
-            ring_step: entry.ring_step.load(Relaxed),
-            patience: entry.patience_ns.load(Relaxed),
-            death_policy: DeathPolicy::of(entry.death_policy.load(Relaxed)),
-            recursive: entry.recursive.load(Relaxed) == 1,
-            permits: entry.permits.load(Relaxed),
-        }
-    }
-
-    /// Returns its kind, for people.
-    pub fn kind_name(&self) -> &'static str {
-        self.kind.map_or("unknown", Kind::name)
-    }
-
-    /// Returns its algorithm, for people.
-    pub fn algorithm_name(&self) -> &'static str {
-        self.algorithm.map_or("unknown", Algorithm::name)
-    }
-
-    /// Returns how its turn goes round, if it is a ring.
-    pub fn rule(&self) -> Option<Rule> {
-        rule_of(self.algorithm?, self.ring_step)
-    }
-}
-
-/// Returns every named lock.
-pub(crate) fn names_of(view: View<'_>) -> impl Iterator<Item = Named> {
-    (0..view.locks_bound()).filter_map(move |at| Some(read(view, at, |entry| Named::of(at + 1, entry))?.1))
 }
 
 #[cfg(test)]

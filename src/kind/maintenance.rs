@@ -1,8 +1,8 @@
 //! Maintenance of a lock file: removing its dead participants, making it larger, deleting it.
 
 use super::{
-    directory::names_of,
     file::{LockFile, LockFileOptions},
+    named::names_of,
 };
 use crate::attach::{open_file::OpenFile, thread::with_thread_attachment};
 use crate::layout::{Geometry, SlotState};

@@ -26,6 +26,7 @@ mod hold;
 mod keyed_lock;
 mod maintenance;
 mod mutex;
+mod named;
 mod once;
 mod owned;
 mod part;
@@ -84,13 +85,13 @@ pub(crate) use any_handle::{AnyHandleRef, of_any};
 pub(crate) use claimed::with_room;
 #[cfg(feature = "capi")]
 pub(crate) use condition::{Held, Waited};
-pub(crate) use directory::{Named, names_of};
 pub(crate) use handle::{Handle, LockKind};
 #[cfg(feature = "capi")]
 pub(crate) use hold::{Hold, Wanted};
 pub(crate) use keyed_lock::granule_of_key;
 #[cfg(feature = "capi")]
 pub(crate) use keyed_lock::keys_apart;
+pub(crate) use named::{Named, names_of};
 #[cfg(feature = "capi")]
 pub(crate) use part::{Granule, Part};
 pub(crate) use range_lock::extent_of;

@@ -28,7 +28,7 @@
 //! *A lock whose owner died* is not removed before a holder was told, nor while it is closed: the notice would be lost, and the
 //! next lock of that name would take the data for consistent. `reset` says that the death is known.
 
-use super::{directory, file::LockFile};
+use super::{directory, file::LockFile, named::region_of};
 use crate::attach::{attachment::Attachment, site::FileSite, thread::with_thread_attachment};
 use crate::os::{linux::Linux, memory};
 use crate::recovery;
@@ -93,7 +93,7 @@ impl LockFile {
 /// With the directory's lock.
 pub(super) fn remove(attachment: &Attachment, name: &str) -> Result<()> {
     let file = &attachment.file;
-    let Some((region, generation)) = directory::region_of(file, name) else {
+    let Some((region, generation)) = region_of(file, name) else {
         return Err(directory::no_such_lock(file, name));
     };
     if recovery::mail_of(file.view(), region).is_some() {
@@ -257,7 +257,7 @@ fn make_generation_even<F: FileClaims>(site: &FileSite<F>, generation: u64) {
     let last = header.removed_token.load(Relaxed).max(words.token.load(Relaxed));
     header.removed_token.store(last, Relaxed);
     trace::at(Step::Remove);
-    // Release. Partner: the acquire load in `OpenFile::generation_of`, and in `directory::read`.
+    // Release. Partner: the acquire load in `OpenFile::generation_of`, and in `named::read`.
     view.directory()[lock.region - 1].generation.store(generation + 1, Release);
     trace::at(Step::Removed);
     site.note(Happening { event: Event::Removed, slot: site.me(), shared: false, value: 0 });

@@ -1,6 +1,6 @@
 //! Locks that were transferred to an open file which several processes share: looking at them, unlocking them.
 
-use super::{directory, file::LockFile};
+use super::{directory, file::LockFile, named};
 use crate::os::liveness_lock::{self, AsLeft};
 use crate::recording;
 use crate::recovery;
@@ -76,7 +76,7 @@ impl LockFile {
 
     fn region_called(&self, name: &str) -> Result<usize> {
         let open = &self.file.open;
-        directory::region_of(open, name)
+        named::region_of(open, name)
             .map(|(region, _)| region)
             .ok_or_else(|| directory::no_such_lock(open, name))
     }
