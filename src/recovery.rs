@@ -10,7 +10,9 @@ use crate::os::{
     liveness_lock::{Probe, Seen},
     process,
 };
-use crate::registers::{FileLock, call_participant, clear_coordination, leave_entry, reap_entry};
+use crate::registers::{
+    FileLock, call_participant, clear_coordination, forget_agent, is_linked, leave_entry, link, reap_entry,
+};
 use crate::slots;
 use crate::transport::end_life;
 use turnlock_core::acquire::{liveness, site::Lock};
@@ -26,6 +28,7 @@ use turnlock_core::sync::{
 pub fn recover(view: View, slot: usize) {
     for region in view.regions_in_use() {
         reap_entry(view, region, slot);
+        forget_agent(view, region, slot);
         liveness::clear(&FileLock::of_any_kind(view, region), slot);
         // After it: a peer that sees that the life is over, and enters, sees the owner-dead notice.
         end_membership(view, region, slot);
@@ -148,6 +151,10 @@ fn renew(view: View, fences: Fences, boot_id: [u64; 2], realtime_ns: u64, has_gr
         if let Some(mail) = mail_of(view, region) {
             clear_mail(&mail);
         }
+        if is_linked(view, region) {
+            renew_link(&lock, has_grown);
+            continue;
+        }
         let token = &lock.words.token;
         let (before, first) = (token.load(Relaxed), &lock.words.first_token);
         let after = token_after_boot(before, token_floor(realtime_ns));
@@ -168,6 +175,18 @@ fn renew(view: View, fences: Fences, boot_id: [u64; 2], realtime_ns: u64, has_gr
     view.header().slots_in_use.store(0, Relaxed);
     view.header().sole_process.store(fences.word(), Relaxed);
     write_boot_id(view, boot_id);
+}
+
+/// Has a linked lock be away: what the disk kept of it may be older than what its agent told other hosts. Its tokens go on with the next
+/// block that is reserved. In a larger file it is as it was.
+fn renew_link(lock: &LockView, has_grown: bool) {
+    let link = link(lock);
+    if !has_grown {
+        link.move_away();
+        link.token_end.store(0, Relaxed);
+    }
+    link.agent.store(0, Relaxed);
+    link.wanted.store(0, Relaxed);
 }
 
 /// Returns where a lock's fencing tokens go on after a boot: higher than `last`, whatever the boot ids and the clock say, by

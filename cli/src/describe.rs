@@ -4,8 +4,8 @@ use super::escape;
 use anstyle::{AnsiColor, Style};
 use std::{fmt::Write, path::Path};
 use turnlock::inspect::{
-    Activity, ByMessages, Claim, ClaimMode, Counters, Holder, KeyBeginning, Life, Part, ParticipantStatus,
-    Waiter, WaiterState,
+    Activity, ByMessages, Claim, ClaimMode, Counters, Holder, KeyBeginning, Life, LockStatus, Part,
+    ParticipantStatus, Waiter, WaiterState,
 };
 
 /// The style of what matters most.
@@ -55,6 +55,21 @@ pub fn by_messages(by_messages: &ByMessages) -> String {
         let _ = write!(text, ", second token at slot {slot}");
     }
     text
+}
+
+/// Returns what a linked lock without a holder says of itself: "free", "away", "away, no agent is attached".
+pub fn link(lock: &LockStatus) -> String {
+    let Some(link) = lock.link else { return "free".into() };
+    let used_up = lock.fencing_token.is_some_and(|token| token >= link.token_end);
+    let text = match (link.home, used_up) {
+        (true, false) => return "free".into(),
+        (true, true) => "its reserved fencing tokens are used up",
+        (false, _) => "away",
+    };
+    match link.agent {
+        Some(_) => text.into(),
+        None => format!("{text}, {BAD}no agent is attached{BAD:#}"),
+    }
 }
 
 /// Returns what happened at a lock: "1204 acquisitions since it was created, 17 had to wait, 2 ran out of time".

@@ -246,8 +246,11 @@ fn describe_lock(text: &mut String, lock: &LockStatus, path: &Path, columns: usi
                 lock.holders.iter().map(|holder| u64::from(holder.claim.permits.unwrap_or(0))).sum();
             format!("{taken} of {permits} permits taken")
         }
-        (None, None) if lock.holders.is_empty() && lock.state == "not_recoverable" => {
+        (None, None) if lock.holders.is_empty() && lock.state == "not_recoverable" && !is_away(lock) => {
             format!("{BAD}closed{BAD:#}, last fencing token {token}")
+        }
+        (None, None) if lock.holders.is_empty() && lock.link.is_some() => {
+            format!("{}, last fencing token {token}", describe::link(lock))
         }
         (None, None) if lock.holders.is_empty() => format!("free, last fencing token {token}"),
         (None, None) => format!("{} inside", lock.holders.len()),
@@ -285,7 +288,9 @@ fn describe_deaths(text: &mut String, lock: &LockStatus, path: &Path, columns: u
             dead.fencing_token
         )
     };
-    let dead = lock.previous_owner.as_ref().map(died).unwrap_or_default();
+    // There may be no notice here only of a linked lock.
+    let elsewhere = || "a holder at another host died holding it".into();
+    let dead = lock.previous_owner.as_ref().map_or_else(elsewhere, died);
     let line = match lock.state {
         "inconsistent" if !no_lock::is_a_lock(lock) => {
             let who = lock.previous_owner.as_ref().map(|dead| (escape::text(&dead.label), dead.pid));
@@ -319,6 +324,11 @@ fn describe_deaths(text: &mut String, lock: &LockStatus, path: &Path, columns: u
     }
 }
 
+/// Returns whether the lock is linked and away.
+fn is_away(lock: &LockStatus) -> bool {
+    lock.link.is_some_and(|link| !link.home)
+}
+
 /// So many of the parts that the dead left are shown; all are in JSON.
 const SHOWN_PARTS: usize = 4;
 
@@ -350,6 +360,7 @@ fn order(lock: &LockStatus) -> Option<String> {
         _ => format!("patience {} ms", patience * 1e3),
     };
     let order = if lock.recursive { format!("{order}, recursive") } else { order };
+    let order = if lock.link.is_some() { format!("{order}, linked") } else { order };
     let order = if lock.biased_to_readers { format!("{order}, biased to readers") } else { order };
     Some(match lock.death_policy {
         // A death leaves nothing to repair there.

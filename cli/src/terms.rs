@@ -13,7 +13,7 @@ struct Term {
     is_used: fn(&FileStatus) -> bool,
 }
 
-const TERMS: [Term; 23] = [
+const TERMS: [Term; 24] = [
     Term {
         word: "slot",
         meaning: "a place for one that takes part, a thread as a rule, from its first lock to its end",
@@ -47,6 +47,11 @@ const TERMS: [Term; 23] = [
         word: "recursive",
         meaning: "a thread that has it may take it again",
         is_used: |file| any(file, |lock| lock.recursive),
+    },
+    Term {
+        word: "linked",
+        meaning: "its holders are of one host at a time; away: another host may have it; an agent sees to that",
+        is_used: |file| any(file, |lock| lock.link.is_some()),
     },
     Term {
         word: "a death releases it",

@@ -88,11 +88,15 @@ pub enum Step {
     TokenMade,
     /// A life is over; what it had of the token is not yet seen to.
     LifeEnds,
+    /// At the head of the queue of a linked lock, which admits no program: not yet asleep.
+    LinkWait,
+    /// The agent of a linked lock has said that it is away, and still stands at the head of the queue.
+    LinkAway,
 }
 
 impl Step {
     /// Every step, in order.
-    pub const ALL: [Step; 40] = [
+    pub const ALL: [Step; 42] = [
         Step::Attach,
         Step::Doorway,
         Step::Wait,
@@ -133,6 +137,8 @@ impl Step {
         Step::TokenSent,
         Step::TokenMade,
         Step::LifeEnds,
+        Step::LinkWait,
+        Step::LinkAway,
     ];
 }
 

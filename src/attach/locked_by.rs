@@ -1,7 +1,7 @@
 //! Who has a lock, for the error of a call that gives up: one look, without memory from the allocator.
 
 use crate::os::process::pid_namespace;
-use crate::registers::{FileClaims, FileLock};
+use crate::registers::{FileClaims, FileLock, is_linked, link};
 use turnlock_core::acquire::site::Lock;
 use turnlock_core::algorithm::{
     claim::{Claims, Relation},
@@ -35,8 +35,19 @@ pub fn look<'a, F: FileClaims>(
     }
     let slots = lock.lock.header.slots_in_use.load(Relaxed) as usize;
     let mut holders = (0..slots.min(lock.slots())).filter(conflicts);
-    let Some(first) = holders.next() else { return LockedBy::UNKNOWN };
+    let Some(first) = holders.next() else { return of_link(lock) };
     seen(lock, me, first, now).and_others(if alone { 0 } else { holders.count() })
+}
+
+/// Returns why no program is admitted, if the lock is linked and no program is.
+fn of_link<F: FileClaims>(lock: &FileLock<'_, F>) -> LockedBy {
+    let link = link(&lock.lock);
+    match is_linked(lock.view, lock.region) && !link.admits() {
+        false => LockedBy::UNKNOWN,
+        true if link.agent().is_none() => LockedBy::NO_AGENT,
+        true if link.is_away() => LockedBy::AWAY,
+        true => LockedBy::NO_TOKENS,
+    }
 }
 
 fn seen<F: FileClaims>(lock: &FileLock<'_, F>, me: Option<usize>, slot: usize, now: u64) -> LockedBy {

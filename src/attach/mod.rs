@@ -6,7 +6,7 @@ mod barrier;
 mod by_messages;
 pub mod calls;
 mod circular_wait;
-mod endpoint;
+pub mod endpoint;
 pub mod fast_path;
 pub mod file_handle;
 pub mod idle;

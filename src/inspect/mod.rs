@@ -27,8 +27,8 @@ pub use deadlock_status::{Deadlock, DeadlockedClaim, DeadlockedParticipant};
 pub use file_status::FileStatus;
 pub use no_lock::{BarrierStatus, BrokenBarrier, ConditionStatus, EventStatus, OnceStatus};
 pub use status::{
-    Activity, ByMessages, Claim, ClaimMode, Counters, DeadOwner, Holder, Keeper, Life, LockStatus, Part,
-    ParticipantStatus, Waiter, WaiterState,
+    Activity, ByMessages, Claim, ClaimMode, Counters, DeadOwner, Holder, Keeper, Life, LinkStatus,
+    LockStatus, Part, ParticipantStatus, Waiter, WaiterState,
 };
 
 use crate::attach::new_file::header_of;

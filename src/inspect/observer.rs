@@ -291,7 +291,7 @@ impl<'a> Observer<'a> {
             lock.dead_parts().map(|dead| shown::part_of(claims.relation, dead)).collect();
         let has_dead_members = claims.relation == Relation::Groups && lock.member_deaths().untold().is_some();
         let (dead_token, dead_pid, dead_thread, dead_label) = lock.death();
-        let health = match lock.ownership().health() {
+        let health = match shown::health(named, &lock) {
             Health::Consistent if dead_parts.is_empty() && !has_dead_members => "consistent",
             Health::Consistent => "inconsistent",
             Health::Inconsistent => "inconsistent",

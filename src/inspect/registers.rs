@@ -1,5 +1,6 @@
 //! The registers of one lock, as the algorithms read and write them.
 
+use super::shown;
 use crate::kind::Named;
 use crate::layout::{Kind, SlotState, View};
 use crate::os::memory;
@@ -137,13 +138,14 @@ pub(super) fn read(view: View<'_>, named: Named) -> Result<LockRegisters> {
     let bound = view.slots_bound().max(ring.as_ref().map_or(0, |ring| ring.machines.bound()));
     let slots = (0..bound.min(lock.slots())).filter_map(slot).collect();
     let readers = named.kind == Some(Kind::RwLock);
+    let health = shown::health(&named, &lock);
     let designated_waker = lock.lock.words.designated_waker.load(Relaxed);
     Ok(LockRegisters {
         kind: named.kind_name(),
         algorithm: named.algorithm_name(),
         name: named.name,
         fencing_token: lock.lock.words.token.load(Relaxed),
-        state: match lock.ownership().health() {
+        state: match health {
             Health::Consistent => "consistent",
             Health::Inconsistent => "inconsistent",
             Health::NotRecoverable => "not_recoverable",

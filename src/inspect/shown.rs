@@ -1,13 +1,16 @@
 //! What a lock is, and what is claimed of it, as people read it.
 
-use super::status::{ByMessages, Claim, ClaimMode, Counters, LockStatus, Part};
+use super::status::{ByMessages, Claim, ClaimMode, Counters, LinkStatus, LockStatus, Part};
 use crate::kind::Named;
-use crate::layout::{LockWords, View};
+use crate::layout::{LockView, LockWords, View};
 use crate::recovery;
+use crate::registers::{FileClaims, FileLock, link};
 use crate::transport::Record;
+use turnlock_core::acquire::site::Lock;
 use turnlock_core::algorithm::{
     claim::{self as core_claim, Mode, Relation},
     dead_claim::DeadPart,
+    ownership::Health,
 };
 use turnlock_core::sync::Ordering::{Acquire, Relaxed};
 
@@ -29,6 +32,7 @@ pub(super) fn without_holders(view: View, named: &Named) -> LockStatus {
         permits: None,
         dead_parts: Vec::new(),
         by_messages: None,
+        link: named.linked.then(|| link_of(&view.lock(named.region))),
         condition: None,
         event: None,
         barrier: None,
@@ -38,6 +42,16 @@ pub(super) fn without_holders(view: View, named: &Named) -> LockStatus {
         queue: Vec::new(),
         previous_owner: None,
     }
+}
+
+/// Returns whether the data that it protects can be trusted: of a linked lock that is away, as far as this host knows.
+pub(super) fn health<F: FileClaims>(named: &Named, lock: &FileLock<'_, F>) -> Health {
+    if named.linked { link(&lock.lock).health() } else { lock.ownership().health() }
+}
+
+fn link_of(lock: &LockView) -> LinkStatus {
+    let link = link(lock);
+    LinkStatus { home: !link.is_away(), agent: link.agent(), token_end: link.token_end.load(Relaxed) }
 }
 
 fn counters(words: &LockWords) -> Counters {

@@ -106,6 +106,8 @@ pub struct LockStatus {
     pub dead_parts: Vec<Part>,
     /// What the members of a mutex by messages write down.
     pub by_messages: Option<ByMessages>,
+    /// What only a linked mutex has.
+    pub link: Option<LinkStatus>,
     /// What only a condition has.
     pub condition: Option<ConditionStatus>,
     /// What only an event has.
@@ -157,6 +159,20 @@ pub struct ByMessages {
     pub second_token_of: Option<usize>,
     /// How many messages were sent, since the lock was created.
     pub messages: u64,
+}
+
+/// What is known of a linked mutex.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct LinkStatus {
+    /// Whether it is home: else it is away, and no program is admitted.
+    pub home: bool,
+    /// The slot of its agent; `None`: none is attached.
+    pub agent: Option<usize>,
+    /// The last fencing token that is reserved for this host. A decimal string in JSON.
+    #[cfg_attr(feature = "serde", serde(serialize_with = "as_text"))]
+    pub token_end: u64,
 }
 
 /// What a participant has of a lock, or wants of it.

@@ -51,6 +51,7 @@ impl<'a> ClaimedOptions<'a> {
             whichever: false,
             settings: self.settings.settings(),
             recursive: false,
+            linked: false,
             may_create: !self.must_exist,
         };
         let found: Found = directory::find_or_name(&self.file.open, name, &plan)?;

@@ -19,7 +19,7 @@ use turnlock_core::acquire::{
     attempt::{Attempt, Discipline, LockConfig},
     site::{Limit, Lock},
 };
-use turnlock_core::algorithm::ring::Rule;
+use turnlock_core::algorithm::{link::away, ownership::Health, ring::Rule};
 use turnlock_core::error::{Error, Result};
 use turnlock_core::event::{Event, Happening};
 use turnlock_core::sync::{
@@ -30,8 +30,13 @@ use turnlock_core::sync::{
 /// The region of the directory's own lock.
 const DIRECTORY_LOCK: usize = 0;
 /// It is taken for microseconds, and seldom.
-const DIRECTORY_CONFIG: LockConfig =
-    LockConfig { patience: 0, may_be_biased: false, release_on_death: true, discipline: Discipline::Queue };
+const DIRECTORY_CONFIG: LockConfig = LockConfig {
+    patience: 0,
+    may_be_biased: false,
+    release_on_death: true,
+    is_linked: false,
+    discipline: Discipline::Queue,
+};
 /// How long naming a new lock may wait for other participants that name one.
 const NAMING_LIMIT: Duration = Duration::from_secs(5);
 
@@ -48,6 +53,8 @@ pub struct Plan {
     pub settings: Settings,
     /// Whether it must be recursive. One that is not asked for as recursive may be so.
     pub recursive: bool,
+    /// Whether it must be linked. One that is not asked for as linked may be so.
+    pub linked: bool,
     /// Of a semaphore: how many permits it has, if the lock is created now. Of a barrier: how many parties it has; of a once: 1 if
     /// what is done stays done across boots. Else 0.
     pub permits: u32,
@@ -70,6 +77,8 @@ pub struct Found {
     pub death_policy: DeathPolicy,
     /// Whether it is recursive.
     pub recursive: bool,
+    /// Whether it is linked.
+    pub linked: bool,
     /// How its turn goes round, if it is a ring.
     pub rule: Option<Rule>,
     /// Whether its participants send messages.
@@ -117,13 +126,15 @@ pub fn find_or_name(file: &Arc<OpenFile>, name: &str, plan: &Plan) -> Result<Fou
         if let Some((name, may_be_biased)) = file.register_name(named.region, generation)? {
             let by_messages = named.algorithm.is_some_and(Algorithm::is_by_messages);
             let may_be_biased = may_be_biased && !by_messages;
-            let (rule, Named { patience, death_policy, recursive, permits, .. }) = (named.rule(), named);
+            let (rule, Named { patience, death_policy, recursive, linked, permits, .. }) =
+                (named.rule(), named);
             return Ok(Found {
                 name,
                 may_be_biased,
                 patience,
                 death_policy,
                 recursive,
+                linked,
                 rule,
                 by_messages,
                 permits,
@@ -211,6 +222,10 @@ fn name_it(attachment: &Attachment, name: &str, plan: &Plan) -> Result<(u64, Nam
         )));
     }
     clear(view, at + 1, at == known);
+    if plan.linked {
+        // Until an agent says otherwise.
+        view.lock(at + 1).words.state.store(away(Health::Consistent), Relaxed);
+    }
     clear_coordination(view, at + 1, plan.kind, generation + 1, false);
     // Partner: the fence in `named::read`. If a reader has seen one of the stores below, its second look at the generation sees that
     // the entry names no lock.
@@ -224,6 +239,7 @@ fn name_it(attachment: &Attachment, name: &str, plan: &Plan) -> Result<(u64, Nam
     entry.death_policy.store(plan.settings.death_policy.value() as u32, Relaxed);
     entry.patience_ns.store(plan.settings.patience.value(), Relaxed);
     entry.recursive.store(u32::from(plan.recursive), Relaxed);
+    entry.linked.store(u32::from(plan.linked), Relaxed);
     entry.permits.store(plan.permits, Relaxed);
     view.lock(at + 1).words.permits.store(plan.permits, Relaxed);
     entry.name.set(name);
@@ -248,6 +264,9 @@ fn clear(view: View, region: usize, untouched: bool) {
     file_lock.standby().clear();
     words.revoking_since.store(0, Relaxed);
     words.state.store(0, Relaxed);
+    words.token_end.store(0, Relaxed);
+    words.agent.store(0, Relaxed);
+    words.wanted.store(0, Relaxed);
     words.previous_owner.clear();
     recovery::clear_ring(&lock);
     recovery::clear_dead_claims(view, region);
@@ -300,6 +319,12 @@ fn find(file: &OpenFile, name: &str, plan: &Plan) -> Result<Option<(u64, Named)>
                 "its mutex {name:?} is not recursive, and a recursive one was asked for: use another name"
             )));
         }
+        if plan.linked && !found.linked {
+            return Err(wrong_kind(format!(
+                "its mutex {name:?} is not linked, and a linked one was asked for: a lock is created linked, so use another name, \
+                 or remove it first"
+            )));
+        }
         plan.settings.check(name, found.patience, found.death_policy).map_err(wrong_kind)?;
         return Ok(Some((generation, found)));
     }
@@ -322,15 +347,20 @@ fn described(kind: Option<Kind>, algorithm: &str) -> String {
 pub fn plan_of(file: &OpenFile, name: &Name) -> Result<(String, Plan)> {
     let of_it = read(file.view(), name.region - 1, |entry| Named::of(name.region, entry));
     let of_it = of_it.filter(|(generation, _)| *generation == name.generation);
-    let Some((_, Named { name, kind, algorithm, ring_step, patience, death_policy, recursive, permits, .. })) =
-        of_it
+    let Some((
+        _,
+        Named {
+            name, kind, algorithm, ring_step, patience, death_policy, recursive, linked, permits, ..
+        },
+    )) = of_it
     else {
         return Err(file.removed());
     };
     let (kind, algorithm) = (kind.unwrap_or(Kind::Mutex), algorithm.unwrap_or(Algorithm::Bakery));
     let (whichever, may_create) = (false, false);
     let settings = Settings::of_lock(patience, death_policy);
-    let plan = Plan { kind, algorithm, ring_step, settings, recursive, permits, whichever, may_create };
+    let plan =
+        Plan { kind, algorithm, ring_step, settings, recursive, linked, permits, whichever, may_create };
     Ok((name, plan))
 }
 

@@ -103,6 +103,7 @@ impl<K: LockKind> Handle<K> {
             patience: found.patience,
             may_be_biased: K::BIAS != BiasUse::None && found.may_be_biased,
             release_on_death: found.death_policy == DeathPolicy::Release,
+            is_linked: found.linked,
             discipline,
         };
         let claims = K::claims(found.name.generation);
@@ -127,6 +128,11 @@ impl<K: LockKind> Handle<K> {
     /// Returns whether a thread that has it may take it again.
     pub fn is_recursive(&self) -> bool {
         self.recursive
+    }
+
+    /// Returns whether it is linked.
+    pub fn is_linked(&self) -> bool {
+        self.config.is_linked
     }
 
     /// Returns what a holder's death means for this lock.

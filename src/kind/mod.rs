@@ -24,6 +24,7 @@ mod handle_as;
 #[cfg(feature = "capi")]
 mod hold;
 mod keyed_lock;
+mod link_agent;
 mod maintenance;
 mod mutex;
 mod named;
@@ -58,6 +59,7 @@ pub use group_lock::{GroupGuard, GroupKind, GroupLock, GroupLockOptions, GroupPa
 pub use guard::{Guard, GuardAs};
 pub use guarded::{Guarded, GuardedGuard};
 pub use keyed_lock::{KeyGuard, KeyParticipantGuard, KeyedKind, KeyedLock, KeyedLockOptions};
+pub use link_agent::{LinkAgent, LinkedData, LinkedMutex};
 pub use maintenance::Reaped;
 pub use mutex::{
     DEFAULT_PATIENCE, Mutex, MutexAlgorithm, MutexGuard, MutexKind, MutexOptions, ParticipantGuard,

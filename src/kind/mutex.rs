@@ -13,9 +13,7 @@ use crate::layout::{Algorithm, DeathPolicy, Kind};
 use crate::registers::Exclusively;
 use std::time::Duration;
 use turnlock_core::acquire::site::Limit;
-#[cfg(doc)]
-use turnlock_core::error::Error;
-use turnlock_core::error::Result;
+use turnlock_core::error::{Error, Result};
 
 /// The kind of a [`Mutex`].
 #[derive(Debug)]
@@ -116,6 +114,7 @@ pub struct MutexOptions<'a> {
     file: &'a FileHandle,
     settings: SettingOptions,
     recursive: bool,
+    linked: bool,
     must_exist: bool,
     algorithm: Option<MutexAlgorithm>,
 }
@@ -126,6 +125,7 @@ impl<'a> MutexOptions<'a> {
             file,
             settings: SettingOptions::new(DEFAULT_PATIENCE),
             recursive: false,
+            linked: false,
             must_exist: false,
             algorithm: None,
         }
@@ -190,6 +190,23 @@ impl<'a> MutexOptions<'a> {
         self
     }
 
+    /// Sets whether the lock must be *linked*: its holders are of one host at a time, and programs enter only while that is this host.
+    /// For the agents that see to it ([`super::LinkAgent`]), which create it; programs need not say so, and find it linked. It is away
+    /// when it is created. A lock that exists and is not linked is [`Error::Kind`]; one by messages [`Error::InvalidArgument`].
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let file = turnlock::LockFile::open(folder.path().join("app.lock"))?;
+    /// let accounts = file.mutex_options().linked(true).open("accounts")?;
+    /// let Err(refused) = accounts.try_lock() else { panic!("it is away") };
+    /// assert!(refused.to_string().contains("no agent is attached to it"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn linked(&mut self, linked: bool) -> &mut Self {
+        self.linked = linked;
+        self
+    }
+
     /// Sets the algorithm that the lock must run. By default whichever it runs, and [`MutexAlgorithm::Bakery`] if it is created
     /// now.
     ///
@@ -229,8 +246,15 @@ impl<'a> MutexOptions<'a> {
             whichever: self.algorithm.is_none(),
             settings: self.settings.settings(),
             recursive: self.recursive,
+            linked: self.linked,
             may_create: !self.must_exist,
         };
+        if self.linked && plan.algorithm.is_by_messages() {
+            return Err(Error::InvalidArgument(format!(
+                "{name:?} was to be linked and to run {}, by messages: a linked mutex runs the bakery",
+                plan.algorithm.name()
+            )));
+        }
         let found = directory::find_or_name(&self.file.open, name, &plan)?;
         let discipline = found.discipline();
         Ok(Mutex(Handle::new(self.file.clone(), found, discipline)))
@@ -246,6 +270,11 @@ impl Mutex {
     /// Returns whether a thread that has the lock may take it again ([`MutexOptions::recursive`]).
     pub fn is_recursive(&self) -> bool {
         self.0.is_recursive()
+    }
+
+    /// Returns whether it is linked ([`MutexOptions::linked`]).
+    pub fn is_linked(&self) -> bool {
+        self.0.is_linked()
     }
 
     /// Returns what a holder's death means for this lock.

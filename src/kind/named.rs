@@ -66,6 +66,8 @@ pub(crate) struct Named {
     pub death_policy: DeathPolicy,
     /// Whether it is recursive.
     pub recursive: bool,
+    /// Whether it is linked.
+    pub linked: bool,
     /// Of a semaphore: how many permits it was created with; of other kinds see [`Plan::permits`].
     pub permits: u32,
 }
@@ -84,6 +86,7 @@ impl Named {
             patience: entry.patience_ns.load(Relaxed),
             death_policy: DeathPolicy::of(entry.death_policy.load(Relaxed)),
             recursive: entry.recursive.load(Relaxed) == 1,
+            linked: entry.linked.load(Relaxed) == 1,
             permits: entry.permits.load(Relaxed),
         }
     }

@@ -32,7 +32,9 @@ use super::{directory, file::LockFile, named::region_of};
 use crate::attach::{attachment::Attachment, site::FileSite, thread::with_thread_attachment};
 use crate::os::{linux::Linux, memory};
 use crate::recovery;
-use crate::registers::{Claimed, Exclusively, FileClaims, FileLock, call_participant, is_in_wait};
+use crate::registers::{
+    Claimed, Exclusively, FileClaims, FileLock, call_participant, is_in_wait, is_linked, link,
+};
 use std::time::Duration;
 use turnlock_core::acquire::{
     attempt::{Attempt, Discipline, LockConfig},
@@ -122,6 +124,7 @@ fn remove_as<F: FileClaims>(site: &FileSite<F>, claim: F::Claim, name: &str, gen
         patience: 0,
         may_be_biased: false,
         release_on_death: false,
+        is_linked: false,
         discipline: Discipline::Queue,
     };
     let attempt = Attempt { site: *site, config, claim };
@@ -155,6 +158,7 @@ fn remove_by_messages(site: &FileSite<'_>, name: &str, generation: u64) -> Resul
         patience: 0,
         may_be_biased: false,
         release_on_death: false,
+        is_linked: false,
         discipline: Discipline::Messages,
     };
     let attempt = Attempt { site: *site, config, claim: () };
@@ -227,6 +231,13 @@ fn check_unused<F: FileClaims>(site: &FileSite<F>, claim: F::Claim, name: &str) 
                  for it or is on its ring"
             ));
         }
+    }
+    let link = link(&lock.lock);
+    if is_linked(lock.view, lock.region) && (link.is_away() || link.agent().is_some()) {
+        return in_use(format!(
+            "its lock {name:?} is linked, and {}: the host that has it would not know of a new one of that name",
+            if link.is_away() { "away" } else { "has an agent" }
+        ));
     }
     match lock.ownership().health() {
         Health::Consistent

@@ -168,6 +168,7 @@ impl<'a> RingOptions<'a> {
             ring_step,
             settings: self.settings.settings(),
             recursive: false,
+            linked: false,
             whichever,
             may_create,
         };

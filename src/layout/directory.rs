@@ -27,7 +27,9 @@ pub struct DirectoryEntry {
     pub recursive: AtomicU32,
     /// Of a semaphore: how many permits it was created with. Else 0.
     pub permits: AtomicU32,
-    more_reserved: [AtomicU64; 3],
+    /// 1: the lock is linked ([`turnlock_core::algorithm::link`]). Else 0.
+    pub linked: AtomicU32,
+    more_reserved: [AtomicU32; 5],
     /// The name, at most [`MAX_NAME_BYTES`].
     pub name: Text<8>,
 }
@@ -45,6 +47,7 @@ const _: () = {
     assert!(offset_of!(DirectoryEntry, patience_ns) == 24);
     assert!(offset_of!(DirectoryEntry, recursive) == 32);
     assert!(offset_of!(DirectoryEntry, permits) == 36);
+    assert!(offset_of!(DirectoryEntry, linked) == 40);
     assert!(offset_of!(DirectoryEntry, name) == 64);
     assert!(size_of::<AtomicU64>() == 8);
 };

@@ -230,6 +230,7 @@ pub(super) const fn layout_fingerprint() -> u64 {
         offset_of!(DirectoryEntry, patience_ns),
         offset_of!(DirectoryEntry, recursive),
         offset_of!(DirectoryEntry, permits),
+        offset_of!(DirectoryEntry, linked),
         offset_of!(DirectoryEntry, name),
         size_of::<SlotRecord>(),
         offset_of!(SlotRecord, state),
@@ -270,6 +271,9 @@ pub(super) const fn layout_fingerprint() -> u64 {
         offset_of!(LockWords, coordination),
         offset_of!(LockWords, members_died),
         offset_of!(LockWords, deaths_repaired),
+        offset_of!(LockWords, token_end),
+        offset_of!(LockWords, agent),
+        offset_of!(LockWords, wanted),
         size_of::<CoordinationWords>(),
         offset_of!(CoordinationWords, state),
         offset_of!(CoordinationWords, sequence),
@@ -369,7 +373,7 @@ mod tests {
         bytes[56..64].copy_from_slice(&checksum.to_ne_bytes());
         match HeaderPrefix::decode(&bytes, 0) {
             Err(HeaderFault::Version(why)) => {
-                assert!(why.contains(&format!("{}.0", FORMAT_MAJOR + 1)) && why.contains("10.x"), "{why}")
+                assert!(why.contains(&format!("{}.0", FORMAT_MAJOR + 1)) && why.contains("11.x"), "{why}")
             }
             other => panic!("{other:?}"),
         }

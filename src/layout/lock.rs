@@ -24,6 +24,7 @@ use turnlock_core::sync::{AtomicU32, AtomicU64, Ordering::Relaxed};
 /// | `dead_parts` | the reaper of a participant that held a part of the lock; the holder that marks parts consistent | |
 /// | `members_died` | the reaper of a member of a group | adding one |
 /// | `deaths_repaired` | the member that marks deaths consistent | by compare-exchange |
+/// | `token_end`, `agent`, `wanted` | of a linked lock: [`turnlock_core::algorithm::link`] says who | |
 #[repr(C, align(128))]
 pub struct LockWords {
     /// The bias owner and its mark, see [`turnlock_core::algorithm::bias`].
@@ -83,7 +84,14 @@ pub struct LockWords {
     pub members_died: AtomicU64,
     /// Of a group lock: how many of these deaths are marked consistent.
     pub deaths_repaired: AtomicU64,
-    reserved: [AtomicU64; 6],
+    /// Of a linked lock: the last fencing token of the block that is reserved for this host.
+    pub token_end: AtomicU64,
+    /// Of a linked lock: 0, or the slot of its agent, plus 1.
+    pub agent: AtomicU64,
+    /// Of a linked lock: not 0 since a program wanted it and was not admitted.
+    pub wanted: AtomicU32,
+    reserved_link: AtomicU32,
+    reserved: [AtomicU64; 3],
 }
 
 /// The words of what is no lock. Each kind uses some of them.
@@ -225,6 +233,9 @@ const _: () = {
     assert!(offset_of!(LockWords, coordination) == 400);
     assert!(offset_of!(LockWords, members_died) == 448);
     assert!(offset_of!(LockWords, deaths_repaired) == 456);
+    assert!(offset_of!(LockWords, token_end) == 464);
+    assert!(offset_of!(LockWords, agent) == 472);
+    assert!(offset_of!(LockWords, wanted) == 480);
     assert!(size_of::<CoordinationWords>() == 48);
     assert!(offset_of!(CoordinationWords, sequence) == 8);
     assert!(offset_of!(CoordinationWords, partner) == 16);

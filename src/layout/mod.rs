@@ -29,7 +29,7 @@ pub use text::Text;
 pub use view::{CellOffset, LockView, RegionPointer, RegionWord, View};
 
 /// Format version: another major number cannot be read; a larger minor number adds only what may be ignored.
-pub const FORMAT_MAJOR: u16 = 10;
+pub const FORMAT_MAJOR: u16 = 11;
 /// See [`FORMAT_MAJOR`].
 pub const FORMAT_MINOR: u16 = 0;
 
@@ -108,7 +108,7 @@ mod tests {
     fn the_document_says_what_the_code_does() {
         compare(
             "Directory entry",
-            offsets!(DirectoryEntry: generation kind algorithm ring_step death_policy patience_ns recursive permits name),
+            offsets!(DirectoryEntry: generation kind algorithm ring_step death_policy patience_ns recursive permits linked name),
         );
         compare(
             "Slot",
@@ -116,7 +116,7 @@ mod tests {
         );
         compare(
             "Lock words",
-            offsets!(LockWords: bias biased_at bias_back_off unbiased last_unbiased revoking_since token state previous_owner standby_event standby_parked designated_waker has_passive designated_looked_at first_token contended timed_out died passed_over ring permits dead_parts coordination members_died deaths_repaired),
+            offsets!(LockWords: bias biased_at bias_back_off unbiased last_unbiased revoking_since token state previous_owner standby_event standby_parked designated_waker has_passive designated_looked_at first_token contended timed_out died passed_over ring permits dead_parts coordination members_died deaths_repaired token_end agent wanted),
         );
         compare("Previous owner", offsets!(PreviousOwner: token pid tid label));
         compare(

@@ -3,12 +3,14 @@
 mod claims;
 mod coordination;
 mod granules;
+mod link;
 mod members;
 
 pub use claims::{Claimed, Exclusively, FileClaims};
 pub use coordination::{
     barrier, clear_coordination, condition, coordination_words, event, is_in_wait, leave_entry, reap_entry,
 };
+pub use link::{forget_agent, is_linked, link, name_agent};
 
 use crate::layout::{
     Cell, DeathPolicy, DirectoryEntry, LivenessLockKind, LockView, LockWords, MAX_PARTICIPANTS, View,
@@ -21,6 +23,7 @@ use turnlock_core::algorithm::{
     bias::{Bias, BiasPolicy},
     claim::{Claims, HoldClass, Relation},
     eviction::{Eviction, MOST_SLOTS},
+    link::Link,
     ownership::Ownership,
     ring::{InWords, MachineCell, MachineWords},
     shared_bias::{ReadersMark, ReadersPolicy, SharedBias},
@@ -283,6 +286,15 @@ impl<'a, F: FileClaims> Lock for FileLock<'a, F> {
             slots_in_use: &self.lock.header.slots_in_use,
             ring_bound: &self.lock.words.ring.bound,
         }
+    }
+
+    #[inline]
+    fn link(&self) -> Option<Link<'_>> {
+        Some(link(&self.lock))
+    }
+
+    fn call_agent(&self) {
+        self.note_wanted();
     }
 
     #[inline]

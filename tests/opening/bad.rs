@@ -123,7 +123,7 @@ fn a_truncated_or_grown_lock_file_is_refused() {
 fn another_format_version_is_refused_and_named() {
     let place = Place::new();
     let path = sound_file(&place);
-    for (major, minor) in [(11, 0), (9, 0), (8, 0), (5, 0), (1, 9), (999, 1)] {
+    for (major, minor) in [(12, 0), (10, 0), (9, 0), (8, 0), (5, 0), (1, 9), (999, 1)] {
         poke(&path, format::VERSION_MAJOR, &u16::to_le_bytes(major));
         poke(&path, format::VERSION_MINOR, &u16::to_le_bytes(minor));
         renew_checksum(&path);
@@ -131,7 +131,7 @@ fn another_format_version_is_refused_and_named() {
         refused(
             &path,
             TURNLOCK_ERROR_VERSION,
-            &[&theirs, "version 10.x", "use the turnlock that created it"],
+            &[&theirs, "version 11.x", "use the turnlock that created it"],
         );
     }
 }

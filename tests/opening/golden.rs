@@ -1,5 +1,5 @@
-//! Format 10.0 stays what it is: a file made by its first version is read for ever, and what is made today differs from
-//! it in nothing. Those of formats 1.0 to 9.0 are refused by their version, and left as they are.
+//! Format 11.0 stays what it is: a file made by its first version is read for ever, and what is made today differs from
+//! it in nothing. Those of formats 1.0 to 10.0 are refused by their version, and left as they are.
 //!
 //! `TURNLOCK_BLESS=1 cargo test --test opening golden` writes the golden file anew: only for a new format version, and
 //! then under a new name beside this one.
@@ -28,7 +28,7 @@ const THREAD: u32 = 4243;
 const BOOT: [u8; 16] = *b"\x10\x32\x54\x76\x98\xba\xdc\xfe\x01\x23\x45\x67\x89\xab\xcd\xef";
 
 fn golden() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/format-10.0.lock")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/format-11.0.lock")
 }
 
 /// A file with one lock, called `golden`, made by the library of today. Whatever differs from one file to the next is
@@ -92,7 +92,7 @@ fn what_is_made_today_is_the_golden_file_byte_for_byte() {
     let golden = fs::read(golden()).unwrap();
     assert_eq!(today.len(), golden.len());
     let different = (0..today.len()).filter(|at| today[*at] != golden[*at]);
-    assert_eq!(different.collect::<Vec<_>>(), [], "the bytes at which they differ: is it still format 10.0?");
+    assert_eq!(different.collect::<Vec<_>>(), [], "the bytes at which they differ: is it still format 11.0?");
 }
 
 #[test]
@@ -101,7 +101,7 @@ fn the_golden_file_is_read_as_it_was_meant() {
     let path = copy(&place);
     poke(&path, format::BOOT_ID, &this_boot());
     let status = inspect::snapshot(&path).unwrap();
-    assert_eq!((status.format.as_str(), status.created_unix_seconds), ("10.0", 1_700_000_000));
+    assert_eq!((status.format.as_str(), status.created_unix_seconds), ("11.0", 1_700_000_000));
     assert_eq!((status.participant_capacity, status.lock_capacity, status.of_this_boot), (2, 2, true));
     assert_eq!(status.fences, "membarrier", "one process has taken part");
     let [lock] = status.locks.as_slice() else { panic!("{status:?}") };
@@ -141,7 +141,7 @@ fn the_golden_file_of_another_boot_is_made_fit_for_this_one() {
 
 #[test]
 fn a_file_of_an_older_format_is_refused_by_its_version() {
-    for format in ["1.0", "2.0", "3.0", "4.0", "5.0", "6.0", "7.0", "8.0", "9.0"] {
+    for format in ["1.0", "2.0", "3.0", "4.0", "5.0", "6.0", "7.0", "8.0", "9.0", "10.0"] {
         let place = Place::new();
         let path = place.lock_file();
         fs::copy(golden().with_file_name(format!("format-{format}.lock")), &path).unwrap();
@@ -150,7 +150,7 @@ fn a_file_of_an_older_format_is_refused_by_its_version() {
         refused(
             &path,
             TURNLOCK_ERROR_VERSION,
-            &[&version, "reads version 10.x", "delete it while no process uses it"],
+            &[&version, "reads version 11.x", "delete it while no process uses it"],
         );
     }
 }

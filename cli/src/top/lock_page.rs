@@ -67,6 +67,9 @@ fn kind(lock: &LockStatus) -> Line<'static> {
     if lock.recursive {
         text += ", recursive";
     }
+    if let Some(link) = lock.link {
+        text += if link.home { ", linked, home" } else { ", linked, away" };
+    }
     if let Some(permits) = lock.permits {
         text += &format!(", {permits} permits");
     } else {

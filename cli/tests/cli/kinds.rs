@@ -399,6 +399,7 @@ fn the_page_about_status_has_every_field_of_its_json() {
     let file = turnlock::LockFile::open(&fixture.file).unwrap();
     drop((file.condition("changed").unwrap(), file.event("ready").unwrap(), file.once("schema").unwrap()));
     file.barrier("stage", 2).unwrap().abort().unwrap();
+    file.mutex_options().linked(true).open("accounts").unwrap();
     let mut status = serde_json::Value::Null;
     let is_deadlock_seen = || fixture.status()["deadlocks"][0].is_object();
     support::deadlock::with_deadlock(&fixture.file, is_deadlock_seen, || {

@@ -34,7 +34,7 @@ fn fault_by(schema: Value, value: &Value) -> Option<String> {
 }
 
 /// Checks what a command printed.
-fn check(command: &str, printed: &Value) {
+pub fn check(command: &str, printed: &Value) {
     let mut strict = schema();
     refuse_others(&mut strict);
     let schema = strict.as_object_mut().unwrap();

@@ -128,3 +128,30 @@ fn a_deadlock_is_shown_with_what_each_holds_and_waits_for() {
         assert_eq!(beside["deadlocks"].as_array().unwrap().len(), 0);
     });
 }
+
+#[test]
+fn a_linked_lock_says_whether_it_is_home() {
+    let fixture = new_fixture();
+    let file = turnlock::LockFile::open(&fixture.file).unwrap();
+    let mutex = file.mutex_options().linked(true).open("accounts").unwrap();
+    let shown = || {
+        // A line that is longer than 80 columns goes on in the next one.
+        let shown = text(&fixture.turnlock("status", &[])).replace("\n        ", " ");
+        shown.lines().find(|line| line.starts_with("accounts")).unwrap().to_owned()
+    };
+    assert!(shown().contains(", linked): away, no agent is attached, last fencing token"), "{}", shown());
+    let agent = file.link_agent("agent").unwrap();
+    let linked = agent.attach(&mutex).unwrap();
+    assert!(shown().contains(", linked): away, last fencing token"), "{}", shown());
+    let first = linked.last_token() + 1;
+    linked.bring_home(first..=first, linked.data()).unwrap();
+    assert!(shown().contains(", linked): free, last fencing token"), "{}", shown());
+    let status = json(&fixture.turnlock("status", &["--json"]));
+    schema::check("status", &status);
+    let link = &status["locks"][0]["link"];
+    assert_eq!(link["home"], true);
+    assert_eq!((&link["agent"], &link["token_end"]), (&agent.slot().into(), &first.to_string().into()));
+    drop(mutex.lock().unwrap());
+    assert!(shown().contains("its reserved fencing tokens are used up"), "{}", shown());
+    assert_eq!(fixture.run(&["--lock", "accounts", "--timeout", "0.01"], &["true"]), Some(1));
+}

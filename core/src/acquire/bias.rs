@@ -113,13 +113,22 @@ pub fn wait_until_outside<S: Site>(attempt: &Attempt<S>, waiter: &mut S::Waiter,
     let held = attempt.site.lock().held(slot);
     // Acquire. Partner: the release stores of 0, by an owner that leaves or steps back, or by its reaper. If we read that 0, its section
     // is before ours; if not, we wait.
-    let inside = || held.load(Acquire) != 0;
+    wait_in_place(waiter, || slot, || held.load(Acquire) != 0)
+}
+
+/// Waits at the head of the queue until `must_wait` is false, parked at `spot`, and looks whether the participant of that slot is alive.
+pub fn wait_in_place(
+    waiter: &mut impl Waiter,
+    spot: impl Fn() -> usize,
+    must_wait: impl Fn() -> bool,
+) -> Result<()> {
     waiter.queue_for_good();
-    while inside() {
+    while must_wait() {
+        let slot = spot();
         let blocker = Blocker { slot, seen: 0, ahead: 1 };
         let outcome = match waiter.limit() {
             Limit::Never => Outcome::TimedOut,
-            _ => waiter.wait(&blocker, inside),
+            _ => waiter.wait(&blocker, &must_wait),
         };
         match outcome {
             Outcome::LookAgain | Outcome::BackOff => {}
@@ -127,7 +136,7 @@ pub fn wait_until_outside<S: Site>(attempt: &Attempt<S>, waiter: &mut S::Waiter,
             Outcome::Interrupted | Outcome::Forked => return Err(Error::Interrupted),
             Outcome::TimedOut | Outcome::CheckAlive => {
                 waiter.check_alive(slot)?;
-                if outcome == Outcome::TimedOut && inside() {
+                if outcome == Outcome::TimedOut && must_wait() {
                     return Err(waiter.limit().passed());
                 }
                 if outcome == Outcome::CheckAlive {

@@ -10,6 +10,7 @@ pub mod discipline;
 pub mod eviction;
 pub mod fast_path;
 pub mod host;
+pub mod link;
 pub mod liveness;
 pub mod local;
 pub mod messages;

@@ -4,6 +4,7 @@
 use super::{
     bias, eviction,
     fast_path::UnlockOutcome,
+    link,
     local::{Holding, Idle},
     site::{Attempt, Lock, Overwritten, Progress, QueueHead, RevokeOutcome, Site},
 };
@@ -50,7 +51,7 @@ impl QueueHead for Always {
         if bias.is_free_for(me) && eviction::publish_trying(attempt) {
             // Again. If a head that passed over us biased the lock before our entry step, we see that here; after it no head can pass
             // over us.
-            if bias.is_free_for(me) {
+            if bias.is_free_for(me) && link::is_admitted(attempt) {
                 return true;
             }
             eviction::step_back(attempt);
@@ -65,7 +66,14 @@ impl QueueHead for Always {
         _: &Skipped,
         (): &(),
     ) -> Result<Progress<bool>> {
-        bias::take_as_head(attempt, waiter)
+        loop {
+            let progress = bias::take_as_head(attempt, waiter)?;
+            if !matches!(progress, Progress::Done(_)) || link::is_admitted(attempt) {
+                return Ok(progress);
+            }
+            eviction::step_back(attempt);
+            link::wait_until_admitted(attempt, waiter)?;
+        }
     }
 
     fn let_others_in<S: Site<Lock: Lock<Claims = Self>>>(_: &Attempt<S>) {}
@@ -80,6 +88,7 @@ impl QueueHead for Always {
             && attempt.config.may_be_biased
             && attempt.health() == Health::Consistent
             && site.lock().ownership().has_tokens_for_bias()
+            && link::may_begin_bias(attempt)
             && !attempt.is_another_queued_for_good();
         if site.lock().revoking_since() != 0 {
             site.lock().set_revoking_since(0);
@@ -148,6 +157,9 @@ impl QueueHead for Always {
 
     fn is_kept_waiting<L: Lock<Claims = Self>>(lock: &L, first: usize, me: Option<usize>) -> bool {
         let is_inside = |slot: usize| Some(slot) != me && lock.held(slot).load(Acquire) != 0;
+        if lock.link().is_some_and(|link| link.is_away()) {
+            return true;
+        }
         // As long as the lock is biased to one participant and the first has not revoked that, it waits for no other.
         if lock.bias().owner().is_some() && !lock.bias().is_being_revoked() {
             return is_inside(first);

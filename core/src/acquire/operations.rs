@@ -3,7 +3,7 @@
 //! The steps have the names of [`crate::trace::Step`], which the models in `spec/` use too.
 
 use super::{
-    eviction, liveness,
+    eviction, link, liveness,
     local::{Holding, Idle},
     site::{Attempt, ClaimOf, HeadOf, Limit, Lock, QueueHead, Site},
 };
@@ -44,7 +44,7 @@ impl<S: Site> Attempt<S> {
 
     #[inline]
     fn try_lock_or_wait(&self, limit: Limit) -> Result<Acquisition> {
-        if self.health() == Health::NotRecoverable {
+        if self.health() == Health::NotRecoverable && !link::is_away(self) {
             return Err(Error::NotRecoverable);
         }
         let token = self.acquire(limit)?;
@@ -101,7 +101,7 @@ impl<S: Site> Attempt<S> {
     }
 
     fn acquire_and_reset(&self, limit: Limit) -> Result<Acquisition> {
-        if self.health() == Health::NotRecoverable {
+        if self.health() == Health::NotRecoverable && !link::is_away(self) {
             let local = self.site.local();
             let idle = local.begin().ok_or(Error::Deadlock)?;
             if idle != Idle::Bare {

@@ -44,6 +44,19 @@ fn give_up<S: Site>(attempt: &Attempt<S>) {
     lock.unpark_standby(me, is_free);
 }
 
+/// Takes the entry step, for what is done at the head of the queue without holding the lock. With an error, nothing of the participant is
+/// left in the queue.
+pub fn enter_as_head<S: Site>(attempt: &Attempt<S>, limit: Limit) -> Result<()> {
+    let entered = queue_and_enter(attempt, limit, 0, true).and_then(|_| {
+        let checked = attempt.site.check_intact().and_then(|()| attempt.site.check_exists());
+        checked.inspect_err(|_| attempt.withdraw())
+    });
+    if entered.is_err() && attempt.site.is_ours() {
+        give_up(attempt);
+    }
+    entered
+}
+
 fn acquire_by_queue<S: Site>(attempt: &Attempt<S>, limit: Limit) -> Result<Holding> {
     let in_demand = queue_and_enter(attempt, limit, attempt.config.patience, true)?;
     // Before anything is written that others look at.

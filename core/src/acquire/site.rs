@@ -14,6 +14,7 @@ use crate::algorithm::{
     claim::Claims,
     eviction::{Eviction, Skipped},
     light_barrier::LightBarrier,
+    link::Link,
     ownership::Ownership,
     ring::{Machines, Membership, Rule},
     shared_bias::SharedBias,
@@ -53,6 +54,10 @@ pub trait Lock: Copy {
     fn eviction(&self, slot: usize) -> Eviction<'_>;
     /// Returns the ring's registers.
     fn machines(&self) -> Self::Machines;
+    /// Returns the words of a linked lock. Looked at only where [`LockConfig::is_linked`] says that it is one.
+    fn link(&self) -> Option<Link<'_>> {
+        None
+    }
 
     /// Writes the owner-dead notice, if its claim let it change what the lock protects: slot `slot` died holding the lock
     /// with fencing token `token`. Returns whether the whole lock is inconsistent by that.
@@ -101,6 +106,8 @@ pub trait Lock: Copy {
     }
     /// Unparks the waiter parked at slot `slot` if it asked to be awake ahead of its turn.
     fn unpark_early(&self, _slot: usize) {}
+    /// Tells the agent of a linked lock that a program wants it.
+    fn call_agent(&self) {}
     /// Ends the time of `slot` in the standby queue. If it was the designated waker, the oldest member of the passive set is it
     /// from now on, and is called. Else, if `next` says that the lock is free for it, unparks the designated waker, after the full
     /// fence of an [`Lock::unpark_waiters_of`].
@@ -199,6 +206,8 @@ pub struct LockConfig {
     pub may_be_biased: bool,
     /// Whether a holder's death needs no repair: the next one is told, and that is all.
     pub release_on_death: bool,
+    /// Whether the participant enters only while the link admits it ([`crate::algorithm::link`]).
+    pub is_linked: bool,
     /// The order of the participants.
     pub discipline: Discipline,
 }

@@ -12,6 +12,7 @@ pub mod dead_claim;
 pub mod eviction;
 pub mod home;
 pub mod light_barrier;
+pub mod link;
 pub mod member_deaths;
 pub mod ownership;
 pub mod reservation;

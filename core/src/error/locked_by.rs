@@ -5,7 +5,8 @@ use std::fmt;
 /// Who had the lock when a call gave up: what one look at that moment showed, for people to read. Neither made nor dropped with
 /// memory, so that a signal handler may have one.
 ///
-/// It displays as "process 4711 (backup) has had it for 3.2 s, and 2 others have it too"; as nothing if no holder was seen.
+/// It displays as "process 4711 (backup) has had it for 3.2 s, and 2 others have it too"; as nothing if no holder was seen. Of a
+/// linked lock that admits no program it says why, as "it is linked, and away".
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct LockedBy {
     /// 0: one of another PID namespace.
@@ -67,6 +68,12 @@ enum Sight {
     Since,
     /// One, which has had the lock for longer than it is known.
     AtLeast,
+    /// None: the lock is linked, and another host may have it.
+    Away,
+    /// None: the lock is linked, and its reserved tokens are used up.
+    NoTokens,
+    /// None: the lock is linked, and admits no program until an agent comes.
+    NoAgent,
 }
 
 impl LockedBy {
@@ -77,6 +84,15 @@ impl LockedBy {
     pub const fn none_for(awaited: Awaited) -> Self {
         Self { process: 0, others: 0, nanoseconds: 0, label: [0; LABEL], sight: Sight::None, awaited }
     }
+
+    /// The lock is linked, and away: another host may have it.
+    pub const AWAY: Self = Self { sight: Sight::Away, ..Self::UNKNOWN };
+
+    /// The lock is linked, and its agent has not reserved the next fencing tokens yet.
+    pub const NO_TOKENS: Self = Self { sight: Sight::NoTokens, ..Self::UNKNOWN };
+
+    /// The lock is linked and admits no program, and no agent is attached that could change that.
+    pub const NO_AGENT: Self = Self { sight: Sight::NoAgent, ..Self::UNKNOWN };
 
     /// Returns what the call waited for.
     pub const fn awaited(&self) -> Awaited {
@@ -123,8 +139,14 @@ impl LockedBy {
 
 impl fmt::Display for LockedBy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.sight == Sight::None {
-            return Ok(());
+        match self.sight {
+            Sight::None => return Ok(()),
+            Sight::Away => return f.write_str("it is linked, and away"),
+            Sight::NoTokens => {
+                return f.write_str("it is linked, and its reserved fencing tokens are used up");
+            }
+            Sight::NoAgent => return f.write_str("it is linked, and no agent is attached to it"),
+            Sight::Holder | Sight::Since | Sight::AtLeast => {}
         }
         match self.process {
             0 => write!(f, "a process of another PID namespace")?,
@@ -187,6 +209,11 @@ mod tests {
             "a process of another PID namespace has had it for at least 12 ms, and another one has it too"
         );
         assert_eq!(LockedBy::UNKNOWN.to_string(), "");
+        let linked = [LockedBy::AWAY, LockedBy::NO_TOKENS, LockedBy::NO_AGENT].map(|by| by.to_string());
+        assert_eq!(
+            linked.each_ref().map(|text| text.strip_prefix("it is linked, and ").unwrap()),
+            ["away", "its reserved fencing tokens are used up", "no agent is attached to it"]
+        );
         assert_eq!((backup.process(), unnamed.process()), (Some(4711), None));
     }
 

@@ -119,6 +119,7 @@ impl World {
     /// Comes to the lock, as the handles of the library do.
     fn come(&self, me: usize, visit: Visit) {
         let config = LockConfig {
+            is_linked: false,
             patience: 0,
             may_be_biased: self.plan.may_be_biased,
             release_on_death: false,

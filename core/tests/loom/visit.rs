@@ -80,6 +80,7 @@ impl Scene {
 
     fn attempt(&self, me: usize, visit: Visit) -> Attempt<LoomSite<'_>> {
         let config = LockConfig {
+            is_linked: false,
             patience: u64::from(visit.is_patient || !self.plan.sees_queued_for_good),
             may_be_biased: self.plan.may_be_biased,
             release_on_death: false,

@@ -159,7 +159,13 @@ impl World {
         let local = AtomicU64::new(0);
         let site = Participant { lock: RingLock { world: self, user: me }, local: &local, evicts };
         let discipline = Discipline::Ring { rule: self.rule, membership };
-        let config = LockConfig { patience: 0, may_be_biased: false, release_on_death: false, discipline };
+        let config = LockConfig {
+            patience: 0,
+            may_be_biased: false,
+            release_on_death: false,
+            is_linked: false,
+            discipline,
+        };
         let attempt = Attempt { site, config, claim: () };
         for turn in 1..=turns {
             if let End::DiesWaitingAtStore(stores) = end

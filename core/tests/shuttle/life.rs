@@ -59,6 +59,7 @@ impl World {
         let membership = if chance() { Membership::OneTurn } else { Membership::EveryTurn };
         let lets_pass = plan.patient && !(plan.some_strict && chance());
         let config = LockConfig {
+            is_linked: false,
             patience: if lets_pass { self.patience() } else { 0 },
             may_be_biased: plan.bias,
             release_on_death: false,

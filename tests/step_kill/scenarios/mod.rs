@@ -12,6 +12,7 @@ mod enter;
 mod groups;
 mod leave;
 mod left;
+mod link;
 mod messages;
 mod names;
 mod open;
@@ -132,6 +133,8 @@ pub const ALL: &[Scenario] = &[
     stopping("condition: notify one", coordination::notifies_one),
     stopping("condition: notify all", coordination::notifies_all),
     NOTIFIED_WHERE_ONE_DIED,
+    alone("link: move away, and bring home", link::moves),
+    alone("link: bring home, a program waits", link::comes_home),
     stopping("barrier: the last one", coordination::is_the_last_at_a_barrier),
     stopping("barrier: one that waits", coordination::waits_at_a_barrier),
     stopping("barrier: reset, one waits", coordination::resets_a_barrier),

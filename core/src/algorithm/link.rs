@@ -1,0 +1,215 @@
+//! A linked lock: one that programs enter only while this host has the privilege of several hosts.
+//!
+//! A linked lock is *home* or *away*, which its `state` word says besides its [`Health`]. An *agent* of this host, one at a time, moves
+//! it:
+//!
+//! ```text
+//! away   the agent at the head of the queue, in its entry step: the bias ends; state = away
+//! home   the agent, no queue: token, token_end; state = home; it unparks the head of the queue
+//! entry  a program at the head of the queue, in its entry step: home, and token < token_end? else it steps back, and waits
+//! ```
+//! - No participant is between its entry step and its `held` = 0 when *away* is written, since the agent is alone in its own entry step;
+//!   and none enters afterwards. So while the lock is away the words that a holder writes have one writer, the agent.
+//! - The agent holds nothing. Its death leaves the word, which no reaper writes: a lock that is away stays so.
+//! - A bias owner looks at the bias word alone. It ends before *away*, and begins only while programs are admitted.
+//!
+//! `spec/link_sc.pml` goes through every execution.
+
+use super::ownership::Health;
+use crate::sync::{
+    AtomicU32, AtomicU64,
+    Ordering::{Acquire, Relaxed, Release},
+};
+
+/// In `state`: the lock is away. The [`Health`] is added to it.
+const AWAY: u32 = 16;
+
+/// With fewer tokens left than this no bias begins: its acquisitions do not look at the block's end. A holder that took one of them each
+/// two nanoseconds would need a minute, in which the agent extends the block or moves the lock away.
+pub const BIAS_LEAVES: u64 = 1 << 35;
+
+/// Why a block of tokens cannot be set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BlockFault {
+    /// The block begins no later than the last token that was given out, which is named.
+    Used(u64),
+    /// It has no token, or one that no holder can have.
+    Impossible,
+}
+
+/// One lock's words for it.
+#[derive(Clone, Copy)]
+pub struct Link<'a> {
+    /// [`super::ownership::Ownership::state`].
+    pub state: &'a AtomicU32,
+    /// [`super::ownership::Ownership::token`].
+    pub token: &'a AtomicU64,
+    /// The last token of the block that is reserved for this host.
+    pub token_end: &'a AtomicU64,
+    /// 0, or the slot of the agent, plus 1.
+    pub agent: &'a AtomicU64,
+    /// Not 0 since a program wanted the lock and was not admitted.
+    pub wanted: &'a AtomicU32,
+}
+
+/// Returns the state word of a lock that is away.
+pub const fn away(health: Health) -> u32 {
+    AWAY + health as u32
+}
+
+impl Link<'_> {
+    /// Returns whether the lock is away.
+    #[inline]
+    pub fn is_away(&self) -> bool {
+        // Acquire. Partner: the release store in `bring_home`.
+        health_while_away(self.state.load(Acquire)).is_some()
+    }
+
+    /// Returns whether the data can be trusted, as far as this host knows, home or away.
+    pub fn health(&self) -> Health {
+        let state = self.state.load(Acquire);
+        health_while_away(state).unwrap_or(Health::of(state))
+    }
+
+    /// Returns whether programs may enter. In the entry step of the queue head that stays so until it has entered.
+    pub fn admits(&self) -> bool {
+        // Relaxed: of `token` the last writer is before us, a holder by the bakery's order, or the agent by the acquire load in
+        // `is_away`. By `token_end` nothing else is read; one that is too small lets us wait until the next look.
+        !self.is_away() && self.token.load(Relaxed) < self.token_end.load(Relaxed)
+    }
+
+    /// Returns whether so many tokens are left that a bias may begin.
+    pub fn has_tokens_for_bias(&self) -> bool {
+        self.token_end.load(Relaxed).saturating_sub(self.token.load(Relaxed)) >= BIAS_LEAVES
+    }
+
+    /// Returns how many tokens of the block are left.
+    pub fn tokens_left(&self) -> u64 {
+        self.token_end.load(Relaxed).saturating_sub(self.token.load(Relaxed))
+    }
+
+    /// Says that the lock is away. By the agent, in its entry step, after the bias has ended.
+    pub fn move_away(&self) {
+        if !self.is_away() {
+            // Release, though the agent's number, which it clears after this, brings the word to the next queue head.
+            self.state.store(away(self.health()), Release);
+        }
+    }
+
+    /// Says that the lock is home, with the tokens from `first` to `last`, which [`Link::check_block`] has found sound. By the agent, while
+    /// it is away. After a death at any store the lock is away, or home with all of this.
+    pub fn bring_home(&self, (first, last): (u64, u64), health: Health) {
+        self.token.store(first.wrapping_sub(1), Relaxed);
+        self.token_end.store(last, Relaxed);
+        // Release. Partner: the acquire load in `is_away`: a queue head that sees that the lock is home sees the block.
+        self.state.store(health as u32, Release);
+    }
+
+    /// Checks a block that is to be set, of the tokens from `first` to `last`.
+    pub fn check_block(&self, first: u64, last: u64) -> std::result::Result<(), BlockFault> {
+        let given_out = self.token.load(Relaxed);
+        if first == 0 || last < first || last >= super::ownership::TOKEN_LIMIT {
+            Err(BlockFault::Impossible)
+        } else if first <= given_out {
+            Err(BlockFault::Used(given_out))
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Has the block end at `last`, if that is later than it ends now. By the agent, whose host has the privilege.
+    pub fn extend(&self, last: u64) {
+        if last > self.token_end.load(Relaxed) && last < super::ownership::TOKEN_LIMIT {
+            // Relaxed: nothing else is read by it.
+            self.token_end.store(last, Relaxed);
+        }
+    }
+
+    /// Returns the agent's slot.
+    pub fn agent(&self) -> Option<usize> {
+        // Acquire. Partner: the exchange by which the agent wrote it down: what it has of its slot is before that.
+        self.agent.load(Acquire).checked_sub(1).map(|slot| slot as usize)
+    }
+}
+
+fn health_while_away(state: u32) -> Option<Health> {
+    let health = state.checked_sub(AWAY)?;
+    (health <= Health::NotRecoverable as u32).then(|| Health::of(health))
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+
+    struct Words(AtomicU32, AtomicU64, AtomicU64, AtomicU64, AtomicU32);
+
+    impl Words {
+        fn away_at(token: u64) -> Self {
+            let health = away(Health::Consistent);
+            Self(health.into(), token.into(), 0.into(), 0.into(), 0.into())
+        }
+
+        fn link(&self) -> Link<'_> {
+            Link { state: &self.0, token: &self.1, token_end: &self.2, agent: &self.3, wanted: &self.4 }
+        }
+    }
+
+    #[test]
+    fn a_lock_admits_programs_while_it_is_home_and_its_block_lasts() {
+        let words = Words::away_at(100);
+        let link = words.link();
+        assert!(link.is_away() && !link.admits());
+        assert_eq!(link.check_block(201, 203), Ok(()));
+        link.bring_home((201, 203), Health::Consistent);
+        assert!(link.admits() && link.tokens_left() == 3 && !link.has_tokens_for_bias());
+        words.1.store(203, Relaxed);
+        assert!(!link.is_away() && !link.admits(), "the block is used up");
+        link.extend(300);
+        assert!(link.admits());
+        link.extend(250);
+        assert_eq!(link.tokens_left(), 97, "a block does not become shorter");
+        link.extend(203 + BIAS_LEAVES);
+        assert!(link.has_tokens_for_bias());
+        link.move_away();
+        assert!(link.is_away() && !link.admits());
+    }
+
+    #[test]
+    fn a_block_that_was_begun_or_is_none_is_refused() {
+        let words = Words::away_at(100);
+        let link = words.link();
+        for (block, fault) in [
+            ((100, 200), BlockFault::Used(100)),
+            ((1, 2), BlockFault::Used(100)),
+            ((0, 200), BlockFault::Impossible),
+            ((202, 201), BlockFault::Impossible),
+            ((101, 1 << 63), BlockFault::Impossible),
+        ] {
+            assert_eq!(link.check_block(block.0, block.1), Err(fault), "{block:?}");
+        }
+    }
+
+    #[test]
+    fn what_a_death_left_goes_along() {
+        for health in [Health::Consistent, Health::Inconsistent, Health::NotRecoverable] {
+            let words = Words::away_at(100);
+            let link = words.link();
+            link.bring_home((101, 200), health);
+            assert_eq!((link.health(), Health::of(words.0.load(Relaxed))), (health, health));
+            link.move_away();
+            assert!(link.is_away());
+            assert_eq!(link.health(), health);
+            assert_eq!(
+                Health::of(words.0.load(Relaxed)),
+                Health::NotRecoverable,
+                "closed to those that do not know"
+            );
+        }
+        let words = Words::away_at(100);
+        words.0.store(19, Relaxed);
+        assert!(
+            !words.link().is_away() && words.link().health() == Health::NotRecoverable,
+            "rubbish is closed"
+        );
+    }
+}

@@ -1,0 +1,373 @@
+//! The agent of linked locks: what brings a lock to this host, and moves it away.
+
+use super::{file::LockFile, mutex::Mutex, participant::Participant};
+use crate::attach::{
+    attachment::Attachment, endpoint::skip_numbers, names::Name, open_file::OpenFile, site::FileSite,
+    thread::with_thread_attachment, waiter,
+};
+use crate::os::{clock, futex};
+use crate::registers::{FileLock, forget_agent, link, name_agent};
+use std::{
+    ops::RangeInclusive,
+    sync::{self, PoisonError},
+    time::Duration,
+};
+use turnlock_core::acquire::{
+    attempt::{Attempt, LockConfig},
+    site::{Limit, Lock, Site},
+};
+use turnlock_core::algorithm::{
+    link::{BlockFault, Link},
+    ownership::{Health, TOKEN_LIMIT},
+};
+use turnlock_core::error::{Error, Result};
+use turnlock_core::sync::{
+    Ordering::{Acquire, Relaxed},
+    full_fence,
+};
+
+/// An agent of linked locks ([`super::MutexOptions::linked`]), for programs that keep a lock among several hosts; other programs
+/// have no use for it. `docs/hosts.md` says what it may rely on.
+///
+/// It has a slot in the file, by which others see whether it is alive. When it ends, its locks stay home or away, as they are.
+///
+/// ```
+/// # use std::time::Duration;
+/// # let folder = tempfile::tempdir()?;
+/// # let file = turnlock::LockFile::open(folder.path().join("app.lock"))?;
+/// let accounts = file.mutex_options().linked(true).open("accounts")?;
+/// let agent = file.link_agent("agent")?;
+/// let linked = agent.attach(&accounts)?;
+/// assert!(!linked.is_home() && accounts.try_lock().is_err());
+///
+/// // No other host has the lock now, and these tokens are reserved for this one.
+/// let first = linked.last_token() + 1;
+/// linked.bring_home(first..=first + (1 << 36), linked.data())?;
+/// assert_eq!(accounts.lock()?.fencing_token(), first);
+///
+/// // Another host wants it.
+/// linked.move_away()?;
+/// assert!(accounts.lock_for(Duration::from_millis(1)).is_err());
+/// assert!(agent.wait(Duration::ZERO)? && linked.take_wanted());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct LinkAgent {
+    participant: Participant,
+}
+
+/// A linked lock that has this agent, until it is dropped.
+pub struct LinkedMutex {
+    mutex: Mutex,
+    participant: Participant,
+    /// One call at a time moves the lock.
+    writes: sync::Mutex<()>,
+}
+
+/// What is known of the data that a linked lock protects. It goes along when the lock is moved: an agent reads it after
+/// [`LinkedMutex::move_away`], and says it in [`LinkedMutex::bring_home`] at the other host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum LinkedData {
+    /// They can be trusted.
+    Consistent,
+    /// A holder died inside, and the next one is to be told.
+    Inconsistent,
+    /// A holder that was told did not repair them: the lock is closed until a reset.
+    NotRecoverable,
+}
+
+impl LinkedData {
+    fn of(health: Health) -> Self {
+        match health {
+            Health::Consistent => Self::Consistent,
+            Health::Inconsistent => Self::Inconsistent,
+            Health::NotRecoverable => Self::NotRecoverable,
+        }
+    }
+
+    fn health(self) -> Health {
+        match self {
+            Self::Consistent => Health::Consistent,
+            Self::Inconsistent => Health::Inconsistent,
+            Self::NotRecoverable => Health::NotRecoverable,
+        }
+    }
+}
+
+/// How long an agent waits for another reaper that is at its predecessor's slot.
+const REAPED_WITHIN: u32 = 100;
+/// A nap of an agent that waits: for a bell that was overwritten.
+const NAP: Duration = Duration::from_secs(1);
+
+impl LockFile {
+    /// Begins an agent for linked locks of this file, which calls itself `label`. It takes a slot.
+    ///
+    /// # Errors
+    /// As [`super::ParticipantOptions::open`].
+    pub fn link_agent(&self, label: &str) -> Result<LinkAgent> {
+        Ok(LinkAgent { participant: self.participant_options().label(label).open()? })
+    }
+}
+
+impl LinkAgent {
+    /// Takes on a linked lock of the same file, home or away as it is. If its last agent is dead, that is reaped.
+    ///
+    /// # Errors
+    /// [`Error::InUse`]: it has an agent that is alive, or this one. [`Error::InvalidArgument`]: it is not linked, or of another file.
+    /// [`Error::NotFound`]: it was removed. [`Error::Closed`] in a forked child; [`Error::Damaged`], [`Error::Replaced`].
+    pub fn attach(&self, mutex: &Mutex) -> Result<LinkedMutex> {
+        let handle = mutex.handle();
+        let attachment = handle.attachment_of(&self.participant)?;
+        attachment.check()?;
+        if !handle.still_exists() {
+            return Err(attachment.file.removed());
+        }
+        if !mutex.is_linked() {
+            return Err(Error::InvalidArgument(
+                "the mutex is not linked, and only a linked one has an agent: create it with MutexOptions::linked".into(),
+            ));
+        }
+        let linked = LinkedMutex {
+            mutex: mutex.clone(),
+            participant: self.participant.clone(),
+            writes: sync::Mutex::default(),
+        };
+        let (region, me) = (handle.region(), attachment.slot);
+        let link = linked.link();
+        for _ in 0..REAPED_WITHIN {
+            match link.agent() {
+                None if name_agent(link.agent, me) => return Ok(linked),
+                None => {}
+                Some(other) if other != me && waiter::reap_if_dead(attachment, region, other)? => {}
+                // Another reaper may be at it.
+                Some(_) => std::thread::sleep(Duration::from_millis(1)),
+            }
+        }
+        let (at, file) = (link.agent(), &attachment.file);
+        // It is the other one's.
+        std::mem::forget(linked);
+        let record = at.and_then(|slot| file.view().slots().get(slot));
+        let who = record.map_or_else(
+            || "another one".into(),
+            |record| format!("{} (pid {})", record.label.get(), record.pid.load(Relaxed)),
+        );
+        Err(Error::InUse {
+            path: file.reopen().path(),
+            why: format!(
+                "its linked lock has an agent already, {who}: one agent at a time, so end that one first"
+            ),
+        })
+    }
+
+    /// Waits, for at most `limit`, until a program wants one of this agent's locks that does not admit it. Returns whether one does;
+    /// [`LinkedMutex::take_wanted`] says which.
+    ///
+    /// # Errors
+    /// [`Error::Closed`] in a forked child; [`Error::Damaged`], [`Error::Replaced`].
+    pub fn wait(&self, limit: Duration) -> Result<bool> {
+        let attachment = &self.participant.attachment;
+        let (file, view) = (&attachment.file, attachment.file.view());
+        let record = &view.slots()[attachment.slot];
+        let began = clock::monotonic_ns();
+        loop {
+            attachment.check()?;
+            if !file.is_intact() {
+                return Err(file.not_intact());
+            }
+            // Acquire. Partner: the release in `registers::ring_own_bell`; read before the look, so that a bell after it counts.
+            let seen = record.bell.load(Acquire);
+            record.asleep.store(1, Relaxed);
+            // Partner: the fence in `FileLock::note_wanted`. If ours comes first, the program sees whom to wake; if theirs does, our look
+            // sees that it wants the lock.
+            full_fence();
+            let is_wanted = view.regions_in_use().any(|region| {
+                let link = link(&view.lock(region));
+                link.agent() == Some(attachment.slot) && link.wanted.load(Acquire) != 0
+            });
+            let left = limit.saturating_sub(Duration::from_nanos(clock::monotonic_ns() - began));
+            if !is_wanted && !left.is_zero() {
+                futex::wait(&record.bell, seen, left.min(NAP));
+                continue;
+            }
+            record.asleep.store(0, Relaxed);
+            return Ok(is_wanted);
+        }
+    }
+
+    /// Returns the number of its slot, as `status` shows it.
+    pub fn slot(&self) -> usize {
+        self.participant.slot()
+    }
+}
+
+impl LinkedMutex {
+    fn link(&self) -> Link<'_> {
+        link(&self.file().view().lock(self.mutex.handle().region()))
+    }
+
+    fn file(&self) -> &OpenFile {
+        &self.participant.attachment.file
+    }
+
+    /// Returns the agent's attachment and the words of the link, which it may write.
+    fn checked(&self) -> Result<(&Attachment, Link<'_>)> {
+        let attachment = &self.participant.attachment;
+        attachment.check()?;
+        if !self.file().is_intact() {
+            return Err(self.file().not_intact());
+        }
+        if !self.mutex.handle().still_exists() {
+            return Err(self.file().removed());
+        }
+        let link = self.link();
+        if link.agent() != Some(attachment.slot) {
+            return Err(self.file().damaged(
+                "another agent stands where this one wrote itself down: the file was overwritten; stop its users, delete it and let it \
+                 be created anew"
+                    .into(),
+            ));
+        }
+        Ok((attachment, link))
+    }
+
+    /// Unparks the program that waits to be admitted, after the store that it waits for: it is parked at the agent's slot.
+    fn unpark(&self, attachment: &Attachment) {
+        FileLock::new(attachment.file.view(), self.mutex.handle().region())
+            .unpark_waiters_of(attachment.slot);
+    }
+
+    /// Returns whether the lock is home. Only this agent changes that.
+    pub fn is_home(&self) -> bool {
+        !self.link().is_away()
+    }
+
+    /// Returns what is known of the data that it protects: at home just now, away since it was moved.
+    pub fn data(&self) -> LinkedData {
+        LinkedData::of(self.link().health())
+    }
+
+    /// Returns the last fencing token that was given out here: at home just now, away since it was moved.
+    pub fn last_token(&self) -> u64 {
+        self.link().token.load(Relaxed)
+    }
+
+    /// Returns the last token of the block that is reserved for this host; 0: none is.
+    pub fn token_end(&self) -> u64 {
+        self.link().token_end.load(Relaxed)
+    }
+
+    /// Moves the lock away: waits for it like any participant, first come first served, without a limit. From then on no program is
+    /// admitted, and another host may have it. The calling thread takes a slot for it. A lock that is away stays so.
+    ///
+    /// # Errors
+    /// [`Error::Deadlock`] if this thread holds the lock; and as [`Mutex::lock`], but for [`Error::NotRecoverable`]. The lock is home then.
+    pub fn move_away(&self) -> Result<()> {
+        self.move_away_within(Limit::Forever)
+    }
+
+    /// Does what [`LinkedMutex::move_away`] does, waiting for at most `limit`; then [`Error::TimedOut`], and the place in the queue is
+    /// given up.
+    pub fn move_away_for(&self, limit: Duration) -> Result<()> {
+        self.move_away_within(Limit::For(limit))
+    }
+
+    fn move_away_within(&self, limit: Limit) -> Result<()> {
+        let _alone = self.writes.lock().unwrap_or_else(PoisonError::into_inner);
+        self.checked()?;
+        let handle = self.mutex.handle();
+        let Name { region, generation } = *handle.name;
+        with_thread_attachment(&handle.file.open, |attachment| {
+            let interrupt = handle.file.interrupt.as_ref();
+            let site = FileSite::new(attachment, region, generation, handle.claims, interrupt);
+            // The agent waits for no admission: it is in the queue to end that.
+            let config = LockConfig { patience: 0, may_be_biased: false, is_linked: false, ..handle.config };
+            Attempt { site, config, claim: () }.move_away(limit).map_err(|error| match error {
+                Error::TimedOut(_) => Error::TimedOut(site.locked_by(())),
+                error => error,
+            })
+        })
+    }
+
+    /// Brings the lock home: no other host has it, and the fencing tokens of `block` are reserved for this one. Programs are admitted from
+    /// then on. `data`: what is known of the data, from the host that had the lock last.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`]: the lock is home; the block is empty, begins no later than [`LinkedMutex::last_token`], or ends at
+    /// 2^63 or later. [`Error::Closed`] in a forked child; [`Error::NotFound`], [`Error::Damaged`]. The lock is as it was then.
+    pub fn bring_home(&self, block: RangeInclusive<u64>, data: LinkedData) -> Result<()> {
+        let (first, last) = (*block.start(), *block.end());
+        let _alone = self.writes.lock().unwrap_or_else(PoisonError::into_inner);
+        let (attachment, link) = self.checked()?;
+        if !link.is_away() {
+            return Err(Error::InvalidArgument(
+                "the lock is home: move it away first, or extend the block that it has".into(),
+            ));
+        }
+        link.check_block(first, last).map_err(|fault| {
+            Error::InvalidArgument(match fault {
+                BlockFault::Used(token) => format!(
+                    "the block begins with token {first}, and {token} was given out already: tokens never fall, so reserve a block \
+                     that begins later"
+                ),
+                BlockFault::Impossible => format!(
+                    "a block of tokens from {first} to {last} was to be set: it has one at least, from 1 to 2^63 - 1"
+                ),
+            })
+        })?;
+        let words = self.file().view().lock(self.mutex.handle().region()).words;
+        if data != self.data() {
+            // It speaks of a death here, and not of the one that the next holder is told of.
+            words.previous_owner.clear();
+        }
+        skip_numbers(words, first - 1);
+        link.wanted.store(0, Relaxed);
+        link.bring_home((first, last), data.health());
+        self.unpark(attachment);
+        Ok(())
+    }
+
+    /// Has the block of tokens end at `last`, while the lock is home; nothing changes if it ends there or later already. The tokens up to
+    /// it are reserved for this host.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`]: the lock is away, or `last` is 2^63 or more. [`Error::Closed`] in a forked child;
+    /// [`Error::NotFound`], [`Error::Damaged`].
+    pub fn extend(&self, last: u64) -> Result<()> {
+        let (attachment, link) = self.checked()?;
+        if link.is_away() || last >= TOKEN_LIMIT {
+            return Err(Error::InvalidArgument(format!(
+                "the block of tokens was to end at {last}: that of a lock that is home can be extended, up to 2^63 - 1"
+            )));
+        }
+        link.extend(last);
+        self.unpark(attachment);
+        Ok(())
+    }
+
+    /// Returns whether a program has wanted the lock, and was not admitted, since this was asked last. It may have given up since, or been
+    /// admitted.
+    pub fn take_wanted(&self) -> bool {
+        self.participant.attachment.check().is_ok() && self.link().wanted.swap(0, Acquire) != 0
+    }
+}
+
+impl Drop for LinkedMutex {
+    fn drop(&mut self) {
+        let attachment = &self.participant.attachment;
+        if attachment.check().is_ok() {
+            forget_agent(self.file().view(), self.mutex.handle().region(), attachment.slot);
+        }
+    }
+}
+
+impl std::fmt::Debug for LinkAgent {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("LinkAgent").field("slot", &self.slot()).finish_non_exhaustive()
+    }
+}
+
+impl std::fmt::Debug for LinkedMutex {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("LinkedMutex").field("is_home", &self.is_home()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,108 @@
+//! Victims that are agents of a linked lock.
+
+use crate::{
+    arena::Arena,
+    oracle::{LOCK, STRICT, Stage, enter, options, the_living_go_on},
+    tracee::{begin, end},
+    trial::Trial,
+};
+use std::{sync::atomic::Ordering::SeqCst, time::Duration};
+use support::either::Lock;
+use turnlock::{LinkedData, LinkedMutex, LockFile, Mutex};
+
+use super::until_asleep;
+
+/// As many tokens as are reserved at a time: enough for a bias.
+const BLOCK: u64 = 1 << 36;
+/// The victim has two slots, one as an agent and one as a thread.
+const PARTICIPANTS: u32 = 4;
+
+/// A file with a linked lock.
+fn linked(trial: &Trial) -> (LockFile, Mutex) {
+    let file = options().participants(PARTICIPANTS).open(trial.lock_file()).unwrap();
+    let mutex = file.mutex_options().linked(true).patience(Duration::ZERO).open(LOCK).unwrap();
+    (file, mutex)
+}
+
+fn bring_home(arena: &Arena, linked: &LinkedMutex) {
+    // Another host has given it back.
+    arena.inside.store(0, SeqCst);
+    let first = linked.last_token() + 1;
+    linked.bring_home(first..=first + BLOCK, LinkedData::Consistent).unwrap();
+}
+
+/// Moves the lock away, and says that another host may be inside.
+fn move_away(arena: &Arena, linked: &LinkedMutex) {
+    linked.move_away().unwrap();
+    arena.inside.store(1, SeqCst);
+}
+
+/// The agent is dead: a program gets in only if no other host can be inside, until another agent has brought the lock home.
+fn goes_on_with_another_agent(trial: &Trial, file: &LockFile, mutex: &Mutex) {
+    let agent = file.link_agent("survivor").unwrap();
+    let linked = agent.attach(mutex).unwrap();
+    let may_be_elsewhere = trial.arena.inside.load(SeqCst) != 0;
+    assert!(!may_be_elsewhere || !linked.is_home(), "home, and another host may be inside");
+    // Where it is home another program may have it.
+    assert!(mutex.try_lock().is_err() || linked.is_home(), "a program was admitted, and the lock is away");
+    assert!(!linked.is_home() || linked.last_token() < linked.token_end());
+    if !linked.is_home() {
+        bring_home(trial.arena, &linked);
+    }
+}
+
+fn the_programs_go_on(trial: &Trial, file: LockFile, mutex: Mutex) {
+    let own = file.current_participant().unwrap();
+    let stage = Stage { file, lock: Lock::Mutex(mutex), kind: STRICT, own, locks: 1, region: 1 };
+    the_living_go_on(trial, stage);
+}
+
+/// A lock that is biased to a survivor is moved away, and brought home again.
+pub fn moves(trial: &Trial) {
+    let (file, mutex) = linked(trial);
+    {
+        let agent = file.link_agent("first").unwrap();
+        bring_home(trial.arena, &agent.attach(&mutex).unwrap());
+    }
+    let _own = file.current_participant().unwrap();
+    // It is biased from the second on.
+    for _ in 0..3 {
+        enter(trial, &Lock::Mutex(mutex.clone()), None);
+    }
+    let mut victim = trial.victim(|| {
+        let agent = file.link_agent("victim").unwrap();
+        let _attached = file.current_participant().unwrap();
+        begin();
+        let linked = agent.attach(&mutex).unwrap();
+        move_away(trial.arena, &linked);
+        bring_home(trial.arena, &linked);
+        end(trial.arena)
+    });
+    victim.go(|_| {});
+    victim.kill();
+    goes_on_with_another_agent(trial, &file, &mutex);
+    the_programs_go_on(trial, file, mutex);
+}
+
+/// A program sleeps until the lock is home.
+pub fn comes_home(trial: &Trial) {
+    let (file, mutex) = linked(trial);
+    let _own = file.current_participant().unwrap();
+    let mut victim = trial.victim(|| {
+        let agent = file.link_agent("victim").unwrap();
+        let linked = agent.attach(&mutex).unwrap();
+        trial.arena.inside.store(1, SeqCst);
+        begin();
+        bring_home(trial.arena, &linked);
+        end(trial.arena)
+    });
+    let waits = trial.bystander(|| {
+        enter(trial, &Lock::Mutex(mutex.clone()), Some(&file.participant().unwrap()));
+    });
+    until_asleep(trial, 1);
+    victim.go(|_| {});
+    victim.kill();
+    goes_on_with_another_agent(trial, &file, &mutex);
+    waits.join();
+    the_programs_go_on(trial, file, mutex);
+}
