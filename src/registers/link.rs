@@ -32,8 +32,11 @@ pub fn name_agent(agent: &AtomicU64, slot: usize) -> bool {
 /// as it is.
 pub fn forget_agent(view: View, region: usize, slot: usize) {
     let agent = &view.lock(region).words.agent;
-    // By exchange: where the word was written over, another agent may come meanwhile.
-    let _ = agent.compare_exchange(slot as u64 + 1, 0, Release, Relaxed);
+    // A page that is only read stays clean.
+    if agent.load(Relaxed) == slot as u64 + 1 {
+        // By exchange: where the word was written over, another agent may come meanwhile.
+        let _ = agent.compare_exchange(slot as u64 + 1, 0, Release, Relaxed);
+    }
 }
 
 impl<F: FileClaims> FileLock<'_, F> {

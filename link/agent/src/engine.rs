@@ -1,0 +1,169 @@
+//! What an agent asks of the engine: the keys of one lock, and what is done with them.
+
+use crate::Nanoseconds;
+use std::sync::Arc;
+
+/// A host, by its name: no other has the same one.
+pub type Host = Arc<str>;
+
+/// The keys of a lock, below a prefix of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Key {
+    /// `held`: the host that has the privilege. No lease.
+    Held,
+    /// `state`: a [`State`]. It is written by the host that has the privilege, or takes it.
+    State,
+    /// `queue/HOST`: this agent's host wants the privilege. With a lease.
+    Place,
+}
+
+/// What is known of the data that the lock protects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Data {
+    /// They can be trusted.
+    Consistent,
+    /// A holder died inside, and the next one is to be told.
+    Inconsistent,
+    /// A holder that was told did not repair them: closed until a reset.
+    NotRecoverable,
+}
+
+/// Who has the privilege.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Held {
+    /// The host.
+    pub host: Host,
+    /// The revision at which the key was created: which time it is that the host has it.
+    pub created: u64,
+}
+
+/// What goes along with the privilege.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct State {
+    /// The revision of its last change.
+    pub modified: u64,
+    /// Every fencing token up to it is reserved.
+    pub reserved: u64,
+    /// What the host that had it last knew of the data.
+    pub data: Data,
+}
+
+/// One place in the queue.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Place {
+    /// Whose.
+    pub host: Host,
+    /// The revision at which the key was created: the order of the queue.
+    pub created: u64,
+}
+
+/// The keys of a lock at one moment.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Snapshot {
+    /// The revision of that moment.
+    pub revision: u64,
+    /// `None`: no host has the privilege.
+    pub held: Option<Held>,
+    /// `None`: no host ever had it.
+    pub state: Option<State>,
+    /// The queue, by revision of creation.
+    pub places: Vec<Place>,
+}
+
+/// What a transaction rests on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Compare {
+    /// The key was created at this revision; 0: it is not there.
+    Created(Key, u64),
+    /// The key was changed last at this revision; 0: it is not there.
+    Modified(Key, u64),
+}
+
+/// What a transaction does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Operation {
+    /// Writes this host's name into [`Key::Held`].
+    Hold,
+    /// Writes [`Key::State`].
+    Put {
+        /// [`State::reserved`].
+        reserved: u64,
+        /// [`State::data`].
+        data: Data,
+    },
+    /// Creates [`Key::Place`], with this lease. The transaction fails if the lease is over.
+    Queue {
+        /// The lease.
+        lease: u64,
+    },
+    /// Deletes a key.
+    Delete(Key),
+}
+
+/// What is watched.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Watched {
+    /// [`Key::Held`].
+    Held,
+    /// The place of a host: the one before this one.
+    Place(Host),
+    /// All places: by the host that has the privilege.
+    Queue,
+}
+
+/// A call to the engine.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Request {
+    /// All keys of the lock, by a read that is not out of date.
+    List,
+    /// All operations, if all comparisons hold; else nothing.
+    Transaction {
+        /// What must hold.
+        compares: Vec<Compare>,
+        /// What is done then.
+        then: Vec<Operation>,
+    },
+    /// A lease, which ends so long after it was kept last.
+    Grant {
+        /// Its length.
+        length: Nanoseconds,
+    },
+    /// Keeps a lease.
+    KeepAlive {
+        /// The lease.
+        lease: u64,
+    },
+    /// Ends a lease, and what has it. Nothing is done with the reply.
+    Revoke {
+        /// The lease.
+        lease: u64,
+    },
+    /// Says [`crate::Event::Changed`] once, when something of it changes from this revision on, or when it cannot be told any more: the
+    /// revision was compacted, the connection is lost. It takes the place of the agent's watch before. No reply.
+    Watch {
+        /// What.
+        what: Watched,
+        /// From which revision on.
+        from: u64,
+    },
+}
+
+/// What the engine answers.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Reply {
+    /// To [`Request::List`].
+    Listed(Snapshot),
+    /// To [`Request::Transaction`]: whether all comparisons held.
+    Committed(bool),
+    /// To [`Request::Grant`].
+    Granted {
+        /// The lease.
+        lease: u64,
+    },
+    /// To [`Request::KeepAlive`]: whether there is such a lease.
+    Alive(bool),
+}
+
+/// A call was not carried out, or it is not known whether it was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Failed;

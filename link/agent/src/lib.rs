@@ -1,0 +1,30 @@
+//! One lock among several hosts: what the agent of a host decides.
+//!
+//! An [`Agent`] is one host's part in one linked lock. It takes an [`Event`] and returns the [`Action`]s that this leads to: [`Request`]s to an
+//! engine that all hosts share, and what is to be done with the lock of this host. It does no I/O and reads no clock. The engine is
+//! shaped as etcd is: [`Key`]s with a revision of creation and one of their last change, transactions that compare those, leases,
+//! watches.
+//!
+//! *The privilege* of the lock is the key [`Key::Held`]. It has no lease: a host that cannot be reached keeps it, and is robbed by no other; one
+//! that is gone for good is for a person to forget. A host that wants the privilege stands once in the queue, as [`Key::Place`], in the order of
+//! creation; it watches the one before it alone. A place has a lease, so that a host that died waiting is in nobody's way.
+//!
+//! *What is not known is asked.* An agent has at most one call under way, besides those that keep its lease. After a call that was not
+//! answered in time, a transaction that was refused, a watch that says that something changed or that it is broken, it lists the keys again, and
+//! decides by that. Each transaction compares the revisions that the decision rests on, so one that comes late changes nothing.
+//!
+//! `docs/hosts.md` says what the lock of a host promises to its agent.
+
+mod agent;
+mod decision;
+mod engine;
+mod event;
+
+pub use agent::Agent;
+pub use engine::{
+    Compare, Data, Failed, Held, Host, Key, Operation, Place, Reply, Request, Snapshot, State, Watched,
+};
+pub use event::{Action, Config, Event, Found};
+
+/// A time, or a span, in nanoseconds. Of a clock that goes on while the host is suspended (`CLOCK_BOOTTIME`).
+pub type Nanoseconds = u64;

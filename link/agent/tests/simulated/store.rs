@@ -1,0 +1,214 @@
+//! An engine as etcd is: keys with revisions, transactions, leases, watches that tell once.
+
+use turnlock_link_agent::{
+    Compare, Data, Failed, Held, Host, Key, Nanoseconds, Operation, Place, Reply, Request, Snapshot, State,
+    Watched,
+};
+
+/// A watch, and the life of the agent that it is of.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Watch {
+    pub host: usize,
+    pub life: u32,
+    pub number: u64,
+    pub what: Watched,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Lease {
+    number: u64,
+    length: Nanoseconds,
+    ends: Nanoseconds,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Store {
+    revision: u64,
+    pub held: Option<Held>,
+    pub state: Option<State>,
+    places: Vec<(Place, u64)>,
+    leases: Vec<Lease>,
+    leases_granted: u64,
+    watches: Vec<Watch>,
+    /// What was changed at which revision, since the last compaction.
+    log: Vec<(u64, Watched, Host)>,
+    compacted: u64,
+}
+
+/// Those who are to be told that something changed.
+pub type Told = Vec<Watch>;
+
+impl Store {
+    pub fn place_of(&self, host: &Host) -> Option<&Place> {
+        self.places.iter().map(|(place, _)| place).find(|place| place.host == *host)
+    }
+
+    /// The revision of the oldest place.
+    pub fn first_place(&self) -> Option<u64> {
+        self.places.iter().map(|(place, _)| place.created).min()
+    }
+
+    /// When the next lease ends.
+    pub fn next_end(&self) -> Option<Nanoseconds> {
+        self.leases.iter().map(|lease| lease.ends).min()
+    }
+
+    fn revision_of(&self, host: &Host, key: Key, modified: bool) -> u64 {
+        match key {
+            Key::Held => self.held.as_ref().map_or(0, |held| held.created),
+            Key::State if modified => self.state.map_or(0, |state| state.modified),
+            Key::State => unreachable!("no transaction compares when it was created"),
+            Key::Place => self.place_of(host).map_or(0, |place| place.created),
+        }
+    }
+
+    /// Carries a request out. `None`: it has no reply.
+    pub fn carry_out(
+        &mut self,
+        now: Nanoseconds,
+        host: &Host,
+        (at, life, number): (usize, u32, u64),
+        request: &Request,
+        told: &mut Told,
+    ) -> Option<Result<Reply, Failed>> {
+        match request {
+            Request::List => Some(Ok(Reply::Listed(Snapshot {
+                revision: self.revision,
+                held: self.held.clone(),
+                state: self.state,
+                places: self.places.iter().map(|(place, _)| place.clone()).collect(),
+            }))),
+            Request::Transaction { compares, then } => {
+                let holds = |compare: &Compare| match *compare {
+                    Compare::Created(key, revision) => self.revision_of(host, key, false) == revision,
+                    Compare::Modified(key, revision) => self.revision_of(host, key, true) == revision,
+                };
+                if !compares.iter().all(holds) {
+                    return Some(Ok(Reply::Committed(false)));
+                }
+                let has_lease = |operation: &Operation| match operation {
+                    Operation::Queue { lease } => self.leases.iter().any(|one| one.number == *lease),
+                    _ => true,
+                };
+                if !then.iter().all(has_lease) {
+                    return Some(Err(Failed));
+                }
+                self.revision += 1;
+                for operation in then {
+                    self.operate(host, *operation, told);
+                }
+                Some(Ok(Reply::Committed(true)))
+            }
+            Request::Grant { length } => {
+                self.leases_granted += 1;
+                let lease = Lease { number: self.leases_granted, length: *length, ends: now + length };
+                self.leases.push(lease);
+                Some(Ok(Reply::Granted { lease: lease.number }))
+            }
+            Request::KeepAlive { lease } => {
+                let known = self.leases.iter_mut().find(|one| one.number == *lease);
+                let is_alive = known.map(|lease| lease.ends = now + lease.length).is_some();
+                Some(Ok(Reply::Alive(is_alive)))
+            }
+            Request::Revoke { lease } => {
+                self.end_leases(|one| one == *lease, told);
+                None
+            }
+            Request::Watch { what, from } => {
+                self.watches.retain(|watch| watch.host != at);
+                let watch = Watch { host: at, life, number, what: what.clone() };
+                let is_past = self.log.iter().any(|(revision, key, _)| revision >= from && key == what);
+                if *from <= self.compacted || is_past {
+                    told.push(watch);
+                } else {
+                    self.watches.push(watch);
+                }
+                None
+            }
+        }
+    }
+
+    fn operate(&mut self, host: &Host, operation: Operation, told: &mut Told) {
+        let revision = self.revision;
+        match operation {
+            Operation::Hold => {
+                let created = self.held.as_ref().map_or(revision, |held| held.created);
+                self.held = Some(Held { host: host.clone(), created });
+                self.changed(&Watched::Held, host, told);
+            }
+            Operation::Put { reserved, data } => {
+                self.state = Some(State { modified: revision, reserved, data });
+            }
+            Operation::Queue { lease } => {
+                if self.place_of(host).is_none() {
+                    self.places.push((Place { host: host.clone(), created: revision }, lease));
+                    self.changed(&Watched::Queue, host, told);
+                }
+            }
+            Operation::Delete(Key::Held) => {
+                self.held = None;
+                self.changed(&Watched::Held, host, told);
+            }
+            Operation::Delete(_) => self.delete_place(&host.clone(), told),
+        }
+    }
+
+    fn delete_place(&mut self, host: &Host, told: &mut Told) {
+        self.places.retain(|(place, _)| place.host != *host);
+        self.changed(&Watched::Place(host.clone()), host, told);
+        self.changed(&Watched::Queue, host, told);
+    }
+
+    fn changed(&mut self, what: &Watched, host: &Host, told: &mut Told) {
+        self.log.push((self.revision, what.clone(), host.clone()));
+        self.watches.retain(|watch| {
+            let is_of_it = watch.what == *what;
+            if is_of_it {
+                told.push(watch.clone());
+            }
+            !is_of_it
+        });
+    }
+
+    fn end_leases(&mut self, ends: impl Fn(u64) -> bool, told: &mut Told) {
+        self.leases.retain(|lease| !ends(lease.number));
+        let gone: Vec<Host> = self
+            .places
+            .iter()
+            .filter(|(_, lease)| ends(*lease))
+            .map(|(place, _)| place.host.clone())
+            .collect();
+        for host in gone {
+            self.revision += 1;
+            self.delete_place(&host, told);
+        }
+    }
+
+    /// Ends what is over by now.
+    pub fn tick(&mut self, now: Nanoseconds, told: &mut Told) {
+        let over: Vec<u64> =
+            self.leases.iter().filter(|lease| lease.ends <= now).map(|lease| lease.number).collect();
+        self.end_leases(|lease| over.contains(&lease), told);
+    }
+
+    /// Forgets how it came to what is now; those that watch are told that they cannot be told any more. As after a member's restart, too.
+    pub fn compact(&mut self, told: &mut Told) {
+        self.log.clear();
+        self.compacted = self.revision;
+        told.append(&mut self.watches);
+    }
+
+    /// A person forgets a host that is gone, after it was fenced: the next one is told of a death.
+    pub fn forget(&mut self, skips: u64, told: &mut Told) {
+        let Some(held) = self.held.take() else { return };
+        self.revision += 1;
+        if let Some(state) = &mut self.state {
+            *state = State {
+                modified: self.revision,
+                reserved: state.reserved + skips,
+                data: state.data.max(Data::Inconsistent),
+            };
+        }
+        self.changed(&Watched::Held, &held.host, told);
+    }
+}
