@@ -120,6 +120,8 @@ static Shared *new_shared(const char *database, char *path, char *why, int room)
         .participants = MOST_WRITERS,
         .locks = 1,
         .mode = for_group ? 0660 : 0600,
+        /* Writers are several processes as a rule. The second one would wait up to 30 ms for the kernel (membarrier) at its first write. */
+        .flags = TURNLOCK_FILE_FULL_FENCES,
         .should_stop_waiting = should_stop_waiting,
     };
     /* A dead writer needs no repair: SQLite rolls back what it left. */
