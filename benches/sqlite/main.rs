@@ -139,7 +139,7 @@ fn draw_legend(area: &Area) -> Outcome {
         area.draw(&Text::new(*name, (x + 56, y - 8), FONT))?;
     }
     let lines = [
-        format!("Transactions open for {HOLD_MS} ms each. So many of the waits were shorter."),
+        format!("Transactions open for {HOLD_MS} ms each. Across: so many of the waits were shorter."),
         "Dashes: the bar, 2 x writers x (1 ms + 1 ms).".into(),
     ];
     for (place, line) in lines.into_iter().enumerate() {

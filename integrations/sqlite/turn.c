@@ -19,7 +19,7 @@
  * alone sleeps for 1 ms there. */
 #define SHORT_NS 500000
 #define LEAST_PAUSE_NS 1000000
-#define MOST_PAUSE_NS 32000000
+#define MOST_PAUSE_NS 8000000
 
 /* The lock file of one database, as this process has it open: once, however many of its connections use it. */
 typedef struct Shared {
@@ -233,7 +233,7 @@ TurnState turn_try(Turn *turn, char *why, int room) {
 /* Where many queue, each of them pauses for longer, so that few do at a time. */
 static void adapt_pause(Turn *turn, int64_t queued_ns) {
     int64_t pause = turn->pause_ns;
-    if (queued_ns > pause / 8) {
+    if (queued_ns > pause / 4) {
         pause *= 2;
     } else if (queued_ns < pause / 32) {
         pause -= pause / 8;

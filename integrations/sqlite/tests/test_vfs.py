@@ -128,7 +128,7 @@ class Order(Case):
             changes = [index for index in range(1, len(both)) if both[index] != both[index - 1]]
             if changes and changes[-1] > 200:
                 share = min(share, len(changes) / changes[-1])
-                if share < 0.2:
+                if share < 0.5:
                     return
         self.fail(f"of the transactions {share:.0%} come after another writer's")
 
