@@ -256,7 +256,9 @@ TurnState turn_wait(Turn *turn, GoOnWaiting go_on, void *context, char *why, int
 void turn_release(Turn *turn) {
     if (!turn->is_held) return;
     turn->is_held = false;
-    turn->last_turn_ns = now_ns() - turn->held_since_ns;
+    /* One that ended without a write, since SQLite began anew, says little: a long one is forgotten by halves. */
+    int64_t this_turn_ns = now_ns() - turn->held_since_ns, before_ns = turn->last_turn_ns / 2;
+    turn->last_turn_ns = this_turn_ns > before_ns ? this_turn_ns : before_ns;
     turnlock_hold_release(turn->hold);
 }
 
