@@ -14,12 +14,15 @@
 
 /* How many connections may write at one database, each with a slot of its own. */
 #define MOST_WRITERS 1024
-/* Of a writer whose transactions are shorter than this a wake-up is a good part. Where it finds the turn taken, it leaves the others
- * alone for a while before it queues: the one that has the turn writes on meanwhile, without a wake-up for each transaction. SQLite
- * alone sleeps for 1 ms there. */
+/* How long a writer lets those go on that are running already. Without it each of the shortest transactions of many writers costs a
+ * wake-up. */
+#define PATIENCE_NS 30000
+/* A writer whose turns are shorter than this pauses before it queues behind a single other one, which writes on meanwhile, without a
+ * wake-up for each transaction. SQLite alone sleeps for 1 ms there. */
 #define SHORT_NS 500000
-#define LEAST_PAUSE_NS 1000000
-#define MOST_PAUSE_NS 8000000
+#define PAUSE_NS 1000000
+/* One that waits for longer in the queue is there with others. */
+#define ALONE_NS 250000
 
 /* The lock file of one database, as this process has it open: once, however many of its connections use it. */
 typedef struct Shared {
@@ -41,8 +44,8 @@ struct Turn {
     int64_t held_since_ns;
     /* How long it had its last turn. */
     int64_t last_turn_ns;
-    /* How long it pauses before it queues, if its turns are short. */
-    int64_t pause_ns;
+    /* Whether it was alone in the queue when it queued last. */
+    bool pauses;
 };
 
 /* A wait of this thread, for the function that the library asks meanwhile. */
@@ -135,7 +138,7 @@ static Shared *new_shared(const char *database, char *path, char *why, int room)
         .should_stop_waiting = should_stop_waiting,
     };
     /* A dead writer needs no repair: SQLite rolls back what it left. */
-    turnlock_mutex_options mutex_options = {.size = sizeof mutex_options, .flags = TURNLOCK_MUTEX_RELEASE_ON_DEATH | TURNLOCK_MUTEX_STRICT};
+    turnlock_mutex_options mutex_options = {.size = sizeof mutex_options, .flags = TURNLOCK_MUTEX_RELEASE_ON_DEATH, .patience_ns = PATIENCE_NS};
     if (turnlock_file_open_descriptor(shared->descriptor, &file_options, &shared->file) < 0 ||
         turnlock_mutex_open(shared->file, "writer", &mutex_options, &shared->mutex) < 0) {
         say(why, room, path, turnlock_last_error_message());
@@ -192,7 +195,7 @@ Turn *turn_open(const char *database, char *why, int room) {
     pthread_mutex_unlock(&list_lock);
     /* Nothing is known of its transactions yet: they are not taken to be short. */
     turn->last_turn_ns = SHORT_NS;
-    turn->pause_ns = LEAST_PAUSE_NS;
+    turn->pauses = true;
     if (turn->shared != NULL) return turn;
     free(turn);
     return NULL;
@@ -230,33 +233,21 @@ TurnState turn_try(Turn *turn, char *why, int room) {
     return acquire(turn, TURNLOCK_WAIT_NEVER, why, room);
 }
 
-/* Where many queue, each of them pauses for longer, so that few do at a time. */
-static void adapt_pause(Turn *turn, int64_t queued_ns) {
-    int64_t pause = turn->pause_ns;
-    if (queued_ns > pause / 4) {
-        pause *= 2;
-    } else if (queued_ns < pause / 32) {
-        pause -= pause / 8;
-    }
-    turn->pause_ns = pause < LEAST_PAUSE_NS ? LEAST_PAUSE_NS : pause > MOST_PAUSE_NS ? MOST_PAUSE_NS : pause;
-}
-
 TurnState turn_wait(Turn *turn, GoOnWaiting go_on, void *context, char *why, int room) {
     Wait wait = {go_on, context};
-    bool pauses = turn->last_turn_ns < SHORT_NS;
-    if (pauses) nanosleep(&(struct timespec){.tv_nsec = turn->pause_ns}, NULL);
+    if (turn->pauses && turn->last_turn_ns < SHORT_NS) nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
     int64_t came = now_ns();
     wait_here = &wait;
     TurnState state = acquire(turn, TURNLOCK_WAIT_FOREVER, why, room);
     wait_here = NULL;
-    if (pauses && state == TURN_HELD) adapt_pause(turn, turn->held_since_ns - came);
+    if (state == TURN_HELD) turn->pauses = turn->held_since_ns - came < ALONE_NS;
     return state;
 }
 
 void turn_release(Turn *turn) {
     if (!turn->is_held) return;
     turn->is_held = false;
-    /* One that ended without a write, since SQLite began anew, says little: a long one is forgotten by halves. */
+    /* A turn may end without a write, where SQLite begins anew, and says little then: a long one is forgotten by halves. */
     int64_t this_turn_ns = now_ns() - turn->held_since_ns, before_ns = turn->last_turn_ns / 2;
     turn->last_turn_ns = this_turn_ns > before_ns ? this_turn_ns : before_ns;
     turnlock_hold_release(turn->hold);
