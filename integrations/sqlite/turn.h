@@ -26,7 +26,8 @@ typedef enum { TURN_HELD, TURN_TAKEN_BY_ANOTHER, TURN_BROKEN } TurnState;
 /* Takes the turn if it is free. TURN_BROKEN: nothing is to be had of this lock file any more, and `why` says why not. */
 TurnState turn_try(Turn *turn, char *why, int room);
 
-/* Takes the turn, first come first served, or waits for it as long as `go_on` says. */
+/* Takes the turn, or waits for it as long as `go_on` says. A writer of short turns that was alone in the queue the last time pauses for a
+ * millisecond first; it is served first come first served from then on. */
 TurnState turn_wait(Turn *turn, GoOnWaiting go_on, void *context, char *why, int room);
 
 /* Gives the turn to the next one, if this connection has it. */

@@ -3,6 +3,7 @@
 TURNLOCK_SQLITE_KILLS=N: how many writers are killed, 20 in each journal mode if not said.
 """
 
+import json
 import os
 import signal
 import sqlite3
@@ -109,6 +110,27 @@ class Order(Case):
                     for writer in writers:
                         writer.end()
                     self.check(path, 400)
+
+    def test_short_transactions_come_several_in_a_row(self):
+        # Without the pause before the queue, about every second one is another writer's: on a machine that does much else, too.
+        share = 1
+        for attempt in range(10):
+            path = self.new_database(name=f"short-{attempt}")
+            writers = [self.child("write", path, who, 2000, 0) for who in range(2)]
+            for writer in writers:
+                writer.end()
+            database = connect(path)
+            order = [who for (who,) in database.execute("select who from entries order by rowid")]
+            database.close()
+            self.assertEqual(len(order), 4000)
+            # Of those that were written while both wrote.
+            both = order[max(order.index("0"), order.index("1")) :]
+            changes = [index for index in range(1, len(both)) if both[index] != both[index - 1]]
+            if changes and changes[-1] > 200:
+                share = min(share, len(changes) / changes[-1])
+                if share < 0.5:
+                    return
+        self.fail(f"of the transactions {share:.0%} come after another writer's")
 
     def test_transactions_that_read_first(self):
         path = self.new_database()
@@ -285,6 +307,28 @@ class LockFile(Case):
                 other.close()
                 self.assertFalse(os.path.exists(file))
 
+    def test_the_second_writer_does_not_wait_for_the_kernel(self):
+        # A file of one process alone has it wait until every processor has passed a barrier, up to 30 ms.
+        path = self.new_database()
+        database = connect(path)
+        database.execute("insert into entries values ('one', 0)")
+        self.assertEqual(status_of(path)["fences"], "full")
+        database.close()
+
+    def test_its_status_says_who_writes_and_since_when(self):
+        path = self.new_database()
+        holder = connect(path)
+        holder.execute("begin immediate")
+        waiter = self.child("write_once", path, "waiter")
+        self.wait_until(lambda: queued(path) == 1)
+        (lock,) = status_of(path)["locks"]
+        self.assertEqual([each["pid"] for each in lock["holders"]], [os.getpid()])
+        self.assertGreaterEqual(lock["holders"][0]["for_seconds"], 0)
+        self.assertEqual([each["pid"] for each in lock["queue"]], [waiter.process.pid])
+        holder.execute("commit")
+        waiter.end()
+        holder.close()
+
     def test_something_else_lies_in_its_place(self):
         path = self.new_database()
         with open(f"{path}-turnlock", "w") as other:
@@ -325,8 +369,7 @@ class Deaths(Case):
                     victim.kill()
                     self.assertEqual(victim.process.returncode, -signal.SIGKILL)
                     database.execute("insert into entries values ('test', ?)", (number,))
-                    if number % 10 == 9 or number == KILLS - 1:
-                        self.assertEqual(database.execute("pragma integrity_check").fetchone()[0], "ok")
+                    self.assertEqual(database.execute("pragma integrity_check").fetchone()[0], "ok")
                     writers.append(self.child("write_on", path, number + 4))
                 for writer in writers:
                     writer.kill()
@@ -336,13 +379,15 @@ class Deaths(Case):
 
 def queued(path):
     """Returns how many wait for the turn, or have it and wait for SQLite's lock."""
-    done = subprocess.run(["turnlock", "status", "--json", f"{path}-turnlock"], capture_output=True, text=True, timeout=PATIENCE)
-    if done.returncode != 0:
-        return 0
-    import json
-
-    (lock,) = json.loads(done.stdout)["locks"] or [{"queue": []}]
+    status = status_of(path)
+    (lock,) = (status and status["locks"]) or [{"queue": []}]
     return len(lock["queue"])
+
+
+def status_of(path):
+    """Returns what `turnlock status` says of a database; None if it has no lock file."""
+    done = subprocess.run(["turnlock", "status", "--json", f"{path}-turnlock"], capture_output=True, text=True, timeout=PATIENCE)
+    return json.loads(done.stdout) if done.returncode == 0 else None
 
 
 if __name__ == "__main__":
