@@ -21,8 +21,10 @@
  * wake-up for each transaction. SQLite alone sleeps for 1 ms there. */
 #define SHORT_NS 500000
 #define PAUSE_NS 1000000
-/* One that waits for longer in the queue is there with others. */
+/* One that waits for longer in the queue is there with others; or the machine is busy, and a wake-up the smaller part. */
+#ifndef ALONE_NS
 #define ALONE_NS 250000
+#endif
 
 /* The lock file of one database, as this process has it open: once, however many of its connections use it. */
 typedef struct Shared {

@@ -144,8 +144,8 @@ private:
 } // namespace detail
 
 // An acquisition that blocks no thread: it is begun, the program goes on, and finishes it when `descriptor()` is readable. `Lock` is a lock
-// by a hold: what `turnlock::by` gives (of a semaphore, too), or a group, a range or a key that was made with one. Nothing but its hold, this object and what
-// `finish` gives use it meanwhile (errc::hold_busy), and it outlives them. The destructor cancels.
+// by a hold: what `turnlock::by` gives (of a semaphore, too), or a group, a range or a key that was made with one. Nothing but its hold,
+// this object and what `finish` gives use it meanwhile (errc::hold_busy), and it outlives them. The destructor cancels.
 //
 //     auto mine = turnlock::by(task, accounts);
 //     turnlock::pending waits(mine, 5s);
