@@ -1,24 +1,12 @@
-use crate::party::{a_file, a_party, until_asleep};
+use crate::party::{a_file, a_party, asleep_in_order, until_asleep};
 use nix::sys::signal::Signal;
 use std::{
-    path::Path,
     sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed},
     thread,
     time::{Duration, Instant},
 };
 use support::{Place, actor::Actor, limit};
 use turnlock::{DeathPolicy, Error, LockFile};
-
-/// So many processes wait at the condition `changed`, in the order in which they are returned.
-fn asleep_in_order(path: &Path, count: usize) -> Vec<Actor> {
-    let asleep = |count| {
-        let mut waiter = a_party(path);
-        waiter.tell("wait-once changed");
-        until_asleep(path, "changed", count);
-        waiter
-    };
-    (1..=count).map(asleep).collect()
-}
 
 #[test]
 fn the_one_that_has_waited_longest_is_notified_first() {

@@ -100,3 +100,14 @@ pub fn until_asleep(path: &Path, name: &str, count: usize) {
     });
     thread::sleep(Duration::from_millis(5));
 }
+
+/// So many processes wait at the condition `changed`, in the order in which they are returned.
+pub fn asleep_in_order(path: &Path, count: usize) -> Vec<Actor> {
+    let asleep = |count| {
+        let mut waiter = a_party(path);
+        waiter.tell("wait-once changed");
+        until_asleep(path, "changed", count);
+        waiter
+    };
+    (1..=count).map(asleep).collect()
+}

@@ -3,7 +3,7 @@
 //! What two participants do at the same moment may be recorded in either order: what is compared is what each did itself, and what
 //! others did to it.
 
-use crate::party::{a_party, until_asleep};
+use crate::party::{a_party, asleep_in_order, until_asleep};
 use std::{
     path::{Path, PathBuf},
     process,
@@ -68,17 +68,6 @@ impl Seen {
         let others = self.events().filter(|event| self.pid(event.participant) == pid);
         others.filter_map(|event| Some((event.event, self.pid(event.by?)))).collect()
     }
-}
-
-/// So many processes wait at the condition `changed`, in the order in which they are returned.
-fn asleep_in_order(path: &Path, count: usize) -> Vec<Actor> {
-    let asleep = |count| {
-        let mut waiter = a_party(path);
-        waiter.tell("wait-once changed");
-        until_asleep(path, "changed", count);
-        waiter
-    };
-    (1..=count).map(asleep).collect()
 }
 
 #[test]

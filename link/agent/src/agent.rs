@@ -206,7 +206,7 @@ impl Agent {
         actions.extend(next.map(Action::WakeAt));
     }
 
-    /// Returns whether nothing is waited for: the lock is away, and nobody here wants it.
+    /// Returns whether nothing is waited for: the lock is away, and no program of this host wants it.
     fn is_idle(&self) -> bool {
         matches!(self.local, Local::Away { gives: false, .. }) && !self.wants && self.watch.is_none()
     }

@@ -7,7 +7,7 @@
 //!
 //! *The privilege* of the lock is the key [`Key::Held`]. It has no lease: a host that cannot be reached keeps it, and is robbed by no other; one
 //! that is gone for good is for a person to forget. A host that wants the privilege stands once in the queue, as [`Key::Place`], in the order of
-//! creation; it watches the one before it alone. A place has a lease, so that a host that died waiting is in nobody's way.
+//! creation; it watches the one before it alone. A place has a lease, so that a host that died waiting keeps no other from its turn.
 //!
 //! *What is not known is asked.* An agent has at most one call under way, besides those that keep its lease. After a call that was not
 //! answered in time, a transaction that was refused, a watch that says that something changed or that it is broken, it lists the keys again, and

@@ -136,7 +136,7 @@ fn one_that_waits_watches_the_one_before_it_and_lists_again_when_that_cannot_be_
 }
 
 #[test]
-fn an_engine_that_does_not_answer_stops_nobody_at_home() {
+fn an_engine_that_does_not_answer_stops_no_program_at_home() {
     let (mut agent, actions) = Agent::new(host("a"), CONFIG, HOME, 0, 0);
     let mut number = call(&actions).0;
     for at in 1..50 {
