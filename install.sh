@@ -8,7 +8,7 @@
 # PREFIX            where to: /usr/local if not said; a relative one is below the current folder
 # DESTDIR           a folder that stands for / until a package is unpacked elsewhere
 # CARGO_TARGET_DIR  where to build: target/ beside this script if not said. What `cargo build --release` has built there is
-#                   not built again, but for the C library, which has a soname then
+#                   not built again, but for the C library, which has a soname then, and the command, which has all of its parts then
 # TURNLOCK_SYMBOLS  not empty: symbols and line numbers are installed too, for debuggers and profilers (the command is five times as large then)
 # TURNLOCK_BUILT    a folder with turnlock, libturnlock.so and libturnlock.a that were built before: installs these, and
 #                   builds nothing. (Built without TURNLOCK_SONAME=1, such a library has no soname.)
@@ -54,7 +54,7 @@ abi=4
 
 if [ -z "$built" ]; then
     # With a soname, which the library that cargo builds by itself has not: under that name only an installed one is found.
-    TURNLOCK_SONAME=1 cargo build --release
+    TURNLOCK_SONAME=1 cargo build --release --features turnlock-cli/full
     built=${CARGO_TARGET_DIR:-target}/release
 fi
 

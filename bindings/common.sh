@@ -19,7 +19,7 @@ case_log=$work/case.$check_name.log
 install_turnlock() {
     if [ -z "${TURNLOCK_BINDINGS_READY-}" ]; then
         # In ./check with the cargo that has built the tests.
-        (cd "$repository" && ${TURNLOCK_CARGO:-cargo} build --quiet --lib --bins --example counter --target-dir "$target")
+        (cd "$repository" && ${TURNLOCK_CARGO:-cargo} build --quiet --lib --bins --example counter --features turnlock-cli/full --target-dir "$target")
         TURNLOCK_BUILT=$built "$repository/install.sh" "$prefix" >"$work/install.log"
         make_fake_library
     fi

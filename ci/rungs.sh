@@ -72,6 +72,9 @@ if clippy-driver --version >/dev/null 2>&1; then
 fi
 # shellcheck disable=SC2206 # several words
 tested=(${TURNLOCK_CARGO:-cargo})
+# With all parts of the command, its screens and plots too.
+# shellcheck disable=SC2034 # for who sources this
+whole=(--features turnlock-cli/full)
 
 # Runs a command under a limit. Once a rung has failed, those after it are not run.
 rung() { # rung NAME SECONDS COMMAND...

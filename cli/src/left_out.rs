@@ -15,8 +15,8 @@ impl LeftOut {
     /// Says how to have the command.
     pub fn run(&self, command: &str, feature: &str) -> ExitCode {
         let why = format!(
-            "this turnlock was built without `turnlock {command}`: build it with the cargo feature `{feature}`, which is on by \
-             default"
+            "this turnlock was built without `turnlock {command}`: ./install.sh builds all of it, as does cargo with \
+             `--features turnlock-cli/full` (for this command alone, `turnlock-cli/{feature}`)"
         );
         print::fail(exit::USAGE, &why)
     }

@@ -1,6 +1,6 @@
 //! The manual pages in `man/` are what the header and the command's help say, and every exported function is in one.
 //!
-//! `TURNLOCK_BLESS=1 cargo test --test man` writes them anew.
+//! `TURNLOCK_BLESS=1 cargo test --features turnlock-cli/full --test man` writes them anew.
 
 mod header;
 mod roff;
@@ -150,13 +150,17 @@ fn the_pages_are_what_header_and_command_say() {
     let there = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
     let mut there: Vec<String> = there.collect();
     there.sort();
-    assert_eq!(there, pages.keys().cloned().collect::<Vec<_>>(), "`TURNLOCK_BLESS=1 cargo test --test man`");
+    assert_eq!(
+        there,
+        pages.keys().cloned().collect::<Vec<_>>(),
+        "`TURNLOCK_BLESS=1 cargo test --features turnlock-cli/full --test man`"
+    );
     for (name, text) in pages {
         let written = fs::read_to_string(folder.join(&name)).unwrap();
         assert!(
             written == text,
             "man/{name} is not what the header and the command say: look at the difference after \
-             `TURNLOCK_BLESS=1 cargo test --test man`"
+             `TURNLOCK_BLESS=1 cargo test --features turnlock-cli/full --test man`"
         );
     }
 }
