@@ -43,7 +43,8 @@ pub enum Still {
     Returned,
 }
 
-/// One that has taken so many instructions without a move spins: no step of an acquisition is as long.
+/// One that has taken so many instructions without a move, and asked the kernel for nothing meanwhile, spins: no step of an acquisition is as
+/// long. Between looks for a dead participant and what is cleared for it there may be more instructions, but no fewer system calls.
 const SPINS_AFTER: u32 = 20_000;
 /// A process that takes longer has gone astray.
 const LONGEST: Duration = Duration::from_secs(60);
@@ -107,8 +108,8 @@ impl Actor {
                     match if spins { stepped.run_to_system_call() } else { stepped.step() }? {
                         Instruction::Done if is_so()? => return Ok(Still::Moved),
                         Instruction::Done => {
-                            // Whatever it asks of the kernel but to yield, it spins no more.
-                            instructions = if spins && !stepped.yields() { 0 } else { instructions + 1 };
+                            // Whatever it asks of the kernel but to yield, it does not spin, or spins no more.
+                            instructions = if stepped.has_asked() { 0 } else { instructions + 1 };
                             continue;
                         }
                         Instruction::Asleep => {}

@@ -25,6 +25,8 @@ pub struct Stepped {
     under_way: bool,
     /// It may be inside a system call that it has entered.
     in_call: bool,
+    /// What it was told to do last took it to a system call other than the one that yields the processor.
+    asked: bool,
 }
 
 /// What became of one instruction.
@@ -38,6 +40,12 @@ pub enum Instruction {
     Ended,
 }
 
+/// The number of `sched_yield`.
+#[cfg(target_arch = "x86_64")]
+const YIELD: u64 = 24;
+#[cfg(not(target_arch = "x86_64"))]
+const YIELD: u64 = 124;
+
 /// A process that has slept for so long sleeps until something wakes it.
 const ASLEEP_AFTER: Duration = Duration::from_millis(4);
 
@@ -47,7 +55,7 @@ impl Stepped {
         let pid = Pid::from_raw(pid as i32);
         ptrace::seize(pid, Options::PTRACE_O_EXITKILL)?;
         ptrace::interrupt(pid)?;
-        let mut stepped = Self { pid, under_way: true, in_call: true };
+        let mut stepped = Self { pid, under_way: true, in_call: true, asked: false };
         match stepped.settle()? {
             Instruction::Ended => Err(Errno::ESRCH.into()),
             _ => Ok(stepped),
@@ -59,7 +67,11 @@ impl Stepped {
         if self.under_way {
             return self.settle();
         }
-        let may_sleep = std::mem::take(&mut self.in_call) || self.is_at_system_call();
+        let next = self.next_system_call();
+        self.asked = next.is_ok_and(|call| call.is_some_and(|number| number != YIELD));
+        // What is not known may sleep.
+        let may_sleep =
+            std::mem::take(&mut self.in_call) || next.is_err() || next.is_ok_and(|call| call.is_some());
         if let Err(error) = ptrace::step(self.pid, None) {
             return gone(error);
         }
@@ -81,35 +93,40 @@ impl Stepped {
             self.under_way = true;
         }
         self.in_call = true;
-        self.settle()
+        let done = self.settle();
+        self.asked = self.entered_system_call().is_ok_and(|number| number != YIELD);
+        done
     }
 
-    /// Returns whether the system call that it has entered, or come back from, does nothing but yield the processor, as far as
-    /// is known of this processor.
-    pub fn yields(&self) -> bool {
-        #[cfg(target_arch = "x86_64")]
-        let yields = ptrace::getregs(self.pid).map(|registers| registers.orig_rax == 24);
-        #[cfg(target_arch = "aarch64")]
-        let yields = ptrace::getregs(self.pid).map(|registers| registers.regs[8] == 124);
-        #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-        let yields: nix::Result<bool> = Err(Errno::ENOSYS);
-        yields.unwrap_or(false)
+    /// Returns whether the instruction that is done, or the system call that it was run to, asks the kernel for more than to yield the
+    /// processor, as far as is known of this processor.
+    pub fn has_asked(&self) -> bool {
+        self.asked
     }
 
-    /// Returns whether its next instruction is a system call, as far as is known of this processor.
-    fn is_at_system_call(&self) -> bool {
+    /// Returns the number of the system call that it has entered, or come back from.
+    fn entered_system_call(&self) -> nix::Result<u64> {
         #[cfg(target_arch = "x86_64")]
-        let call = ptrace::getregs(self.pid).map(|registers| (registers.rip, 0xffff, 0x050f));
+        return ptrace::getregs(self.pid).map(|registers| registers.orig_rax);
         #[cfg(target_arch = "aarch64")]
-        let call = ptrace::getregs(self.pid).map(|registers| (registers.pc, 0xffff_ffff, 0xd400_0001));
+        return ptrace::getregs(self.pid).map(|registers| registers.regs[8]);
         #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-        let call: nix::Result<(u64, i64, i64)> = Err(Errno::ENOSYS);
-        call.and_then(|(at, mask, instruction)| {
+        Err(Errno::ENOSYS)
+    }
+
+    /// Returns the number of the system call that its next instruction is, if it is one.
+    fn next_system_call(&self) -> nix::Result<Option<u64>> {
+        #[cfg(target_arch = "x86_64")]
+        let call = ptrace::getregs(self.pid).map(|registers| (registers.rip, 0xffff, 0x050f, registers.rax));
+        #[cfg(target_arch = "aarch64")]
+        let call = ptrace::getregs(self.pid)
+            .map(|registers| (registers.pc, 0xffff_ffff, 0xd400_0001, registers.regs[8]));
+        #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+        let call: nix::Result<(u64, i64, i64, u64)> = Err(Errno::ENOSYS);
+        call.and_then(|(at, mask, instruction, number)| {
             let next = ptrace::read(self.pid, std::ptr::without_provenance_mut(at as usize))?;
-            Ok(next & mask == instruction)
+            Ok((next & mask == instruction).then_some(number))
         })
-        // What is not known may sleep.
-        .unwrap_or(true)
     }
 
     fn stopped(&mut self, waited: nix::Result<WaitStatus>) -> io::Result<Instruction> {
