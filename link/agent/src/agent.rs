@@ -157,8 +157,11 @@ impl Agent {
                 self.known = None;
             }
             (Purpose::List, Ok(Reply::Listed(snapshot))) => {
+                let is_calm = matches!(self.local, Local::Home { .. })
+                    && snapshot.places.iter().all(|place| place.host == self.host);
+                let fresh = if is_calm { self.config.fresh_at_home } else { self.config.fresh };
+                self.fresh_until = now + fresh;
                 self.known = Some(snapshot);
-                self.fresh_until = now + self.config.fresh;
             }
             (Purpose::Lease, Ok(Reply::Granted { lease })) => {
                 self.lease = Some(Lease { number: lease, keep_at: now + self.config.lease / 3 });

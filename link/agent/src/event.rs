@@ -16,10 +16,13 @@ pub struct Config {
     pub answer: Nanoseconds,
     /// How old what is known may become, while something is waited for.
     pub fresh: Nanoseconds,
+    /// Likewise, while the lock is home and no other host was seen to want it: the watch says when one does, and this is for one that was
+    /// lost unnoticed.
+    pub fresh_at_home: Nanoseconds,
 }
 
 impl Default for Config {
-    /// 20 ms of local entries, blocks of 2^36 tokens, leases of 10 s, answers within 2 s, a look at least every 5 s.
+    /// 20 ms of local entries, blocks of 2^36 tokens, leases of 10 s, answers within 2 s, a look at least every 5 s, at home every 10 minutes.
     fn default() -> Self {
         const MILLISECOND: Nanoseconds = 1_000_000;
         Self {
@@ -28,6 +31,7 @@ impl Default for Config {
             lease: 10_000 * MILLISECOND,
             answer: 2_000 * MILLISECOND,
             fresh: 5_000 * MILLISECOND,
+            fresh_at_home: 600_000 * MILLISECOND,
         }
     }
 }

@@ -3,8 +3,8 @@
 use crate::world::{CONFIG, MILLISECOND};
 use std::sync::Arc;
 use turnlock_link_agent::{
-    Action, Agent, Compare, Data, Event, Failed, Found, Held, Host, Key, Operation, Place, Reply, Request,
-    Snapshot, State, Watched,
+    Action, Agent, Compare, Config, Data, Event, Failed, Found, Held, Host, Key, Operation, Place, Reply,
+    Request, Snapshot, State, Watched,
 };
 
 const HOME: Found =
@@ -58,6 +58,23 @@ fn programs_of_a_host_go_on_for_as_long_as_was_said_after_another_host_was_seen_
     assert!(!actions.contains(&Action::MoveAway));
     let actions = agent.on(seen + CONFIG.hold, Event::Time);
     assert!(actions.contains(&Action::MoveAway), "{actions:?}");
+}
+
+#[test]
+fn a_lock_at_home_that_no_other_host_wants_makes_no_calls_for_a_long_time() {
+    let config = Config { fresh_at_home: 100 * CONFIG.fresh, ..CONFIG };
+    let (mut agent, actions) = Agent::new(host("a"), config, HOME, 0, 0);
+    let actions = agent.on(0, answered(&actions, Ok(Reply::Listed(keys(Some("a"), &[])))));
+    let (watch, _) = call(&actions);
+    assert!(actions.contains(&Action::WakeAt(config.fresh_at_home)), "{actions:?}");
+    let at = config.fresh_at_home - 1;
+    assert_eq!(agent.on(at, Event::Time), [Action::WakeAt(config.fresh_at_home)]);
+    // Once another wants it, what is known is looked at again as soon as while waiting.
+    let actions = agent.on(at, Event::Changed { watch });
+    let actions = agent.on(at, answered(&actions, Ok(Reply::Listed(keys(Some("a"), &[("b", 25)])))));
+    let moves = agent.on(at + config.hold, Event::Time);
+    assert!(!actions.contains(&Action::MoveAway) && moves.contains(&Action::MoveAway), "{moves:?}");
+    assert!(moves.contains(&Action::WakeAt(at + config.fresh)), "{moves:?}");
 }
 
 #[test]

@@ -16,6 +16,7 @@ pub const CONFIG: Config = Config {
     lease: 900 * MILLISECOND,
     answer: 200 * MILLISECOND,
     fresh: 500 * MILLISECOND,
+    fresh_at_home: 500 * MILLISECOND,
 };
 
 /// What lies in a host's lock file.
