@@ -35,6 +35,7 @@ mod grow;
 mod hold;
 #[cfg(not(all(feature = "screens", feature = "plots")))]
 mod left_out;
+mod link;
 mod list;
 mod local_time;
 mod lock;
@@ -124,6 +125,7 @@ enum Command {
     Reap(reap::Reap),
     RemoveLock(remove_lock::RemoveLock),
     Rm(rm::Rm),
+    Link(link::Link),
     Completions(completions::Completions),
     Demo(demo::Demo),
     #[cfg(feature = "plots")]
@@ -246,6 +248,7 @@ fn main() -> ExitCode {
         Command::Reap(reap) => reap.run(),
         Command::RemoveLock(remove) => remove.run(),
         Command::Rm(rm) => rm.run(),
+        Command::Link(link) => link.run(),
         Command::Completions(completions) => completions.run(),
         Command::Demo(demo) => demo.run(),
         #[cfg(feature = "plots")]

@@ -1,0 +1,330 @@
+//! The agents of one host: what happens to them, and what they want done.
+
+use crate::{
+    answers::{self, NoAnswer},
+    exit,
+    failure::Failure,
+    keys::{LockKeys, Prefix},
+    local::{self, Local, LocalFile},
+    os::{self, Timer},
+    print,
+    registration::Registration,
+    snapshot::revision,
+    watches::{self, Seen, Watch},
+};
+use etcd_client::Client;
+use std::{sync::Arc, time::Duration};
+use tokio::{
+    signal::unix::{SignalKind, signal},
+    sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel},
+    task::{spawn, spawn_blocking},
+    time::sleep,
+};
+use turnlock::{Error, LinkedMutex};
+use turnlock_link_agent::{Action, Agent, Config, Event, Failed, Host, Nanoseconds, Reply, Request};
+
+/// How often an agent is told which tokens were used, while its lock is home: a block lasts for minutes.
+const TOLD_TOKENS: Nanoseconds = 10_000_000_000;
+/// The rest after a lock could not be moved away, as when the file has no free slot.
+const REST: Duration = Duration::from_secs(1);
+
+/// What comes to the agents.
+enum Told {
+    /// A program wants the lock of this place.
+    Wanted(usize),
+    /// The time has come.
+    Time,
+    /// What programs want cannot be told any more.
+    Broken(Error),
+    /// The lock of this place was moved away, or was not.
+    MovedAway(usize, Result<(), Error>),
+    /// The answer to a call.
+    Answered { lock: usize, call: u64, answer: Result<Reply, NoAnswer> },
+}
+
+/// A lock's agent, and what it waits for.
+struct One {
+    name: String,
+    keys: LockKeys,
+    linked: Arc<LinkedMutex>,
+    agent: Agent,
+    wakes_at: Option<Nanoseconds>,
+    told_token: u64,
+}
+
+/// All agents of this process.
+pub struct Agents {
+    client: Client,
+    registration: Registration,
+    config: Config,
+    all: Vec<One>,
+    tell: UnboundedSender<Told>,
+    told: UnboundedReceiver<Told>,
+    watch: UnboundedSender<Watch>,
+    seen: UnboundedReceiver<Seen>,
+    tokens_at: Nanoseconds,
+    /// Since when the engine has not answered.
+    silent_since: Option<Nanoseconds>,
+}
+
+impl Agents {
+    /// Begins, within the runtime, with what the lock file says.
+    pub fn begin(
+        client: Client,
+        prefix: &Prefix,
+        host: &Host,
+        registration: Registration,
+        config: Config,
+        file: LocalFile,
+    ) -> Result<Self, Failure> {
+        let (tell, told) = unbounded_channel();
+        let (watch, asked) = unbounded_channel();
+        let (see, seen) = unbounded_channel();
+        spawn(watches::watch(client.clone(), registration.clone(), asked, see));
+        let (wanted, failed) = (tell.clone(), tell.clone());
+        let locks = file
+            .tell_wishes(
+                move |at| wanted.send(Told::Wanted(at)).is_ok(),
+                move |error| drop(failed.send(Told::Broken(error))),
+            )
+            .map_err(|error| Failure::of_system("cannot begin a thread", error))?;
+        let now = os::now();
+        let mut agents = Self {
+            client,
+            registration,
+            config,
+            all: Vec::new(),
+            tell,
+            told,
+            watch,
+            seen,
+            tokens_at: now + TOLD_TOKENS,
+            silent_since: None,
+        };
+        for (at, local) in locks.into_iter().enumerate() {
+            let found = local.found();
+            let (agent, actions) = Agent::new(host.clone(), config, found, now, 0);
+            let Local { name, linked } = local;
+            let keys = prefix.lock(&name, host);
+            agents.all.push(One { name, keys, linked, agent, wakes_at: None, told_token: found.last_token });
+            agents.act(at, actions)?;
+        }
+        Ok(agents)
+    }
+
+    /// Returns the names of the locks, for messages.
+    pub fn names(&self) -> String {
+        self.all.iter().map(|one| format!("{:?}", one.name)).collect::<Vec<_>>().join(", ")
+    }
+
+    /// Runs until it is asked to end, or cannot go on.
+    pub async fn run(mut self) -> Result<(), Failure> {
+        let of_system = |error| Failure::of_system("cannot wait", error);
+        let rings = self.tell.clone();
+        let mut timer = Timer::new(move || rings.send(Told::Time).is_ok()).map_err(of_system)?;
+        let mut terminate = signal(SignalKind::terminate()).map_err(of_system)?;
+        let mut interrupt = signal(SignalKind::interrupt()).map_err(of_system)?;
+        loop {
+            timer.set(self.next()).map_err(of_system)?;
+            let is_registered = tokio::select! {
+                told = self.told.recv() => self.on_told(told.expect("this holds a sender"))?,
+                seen = self.seen.recv() => self.on_seen(seen)?,
+                _ = terminate.recv() => return Ok(()),
+                _ = interrupt.recv() => return Ok(()),
+            };
+            if !is_registered {
+                return Err(self.leave().await);
+            }
+        }
+    }
+
+    /// When something is due next.
+    fn next(&self) -> Option<Nanoseconds> {
+        let is_home = self.all.iter().any(|one| one.linked.is_home());
+        let tokens = is_home.then_some(self.tokens_at);
+        self.all.iter().filter_map(|one| one.wakes_at).chain(tokens).min()
+    }
+
+    fn on_time(&mut self) -> Result<(), Failure> {
+        let now = os::now();
+        for at in 0..self.all.len() {
+            if self.all[at].wakes_at.is_some_and(|due| due <= now) {
+                self.all[at].wakes_at = None;
+                self.tell(at, Event::Time)?;
+            }
+        }
+        if self.tokens_at <= now {
+            self.tokens_at = now + TOLD_TOKENS;
+            for at in 0..self.all.len() {
+                self.tell_tokens(at)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells an agent which tokens were used, if some were.
+    fn tell_tokens(&mut self, at: usize) -> Result<(), Failure> {
+        let last_token = self.all[at].linked.last_token();
+        if !self.all[at].linked.is_home() || last_token == self.all[at].told_token {
+            return Ok(());
+        }
+        self.all[at].told_token = last_token;
+        self.tell(at, Event::Used { last_token })
+    }
+
+    fn on_seen(&mut self, seen: Option<Seen>) -> Result<bool, Failure> {
+        match seen {
+            Some(Seen::Changed { lock, number }) => self.tell(lock, Event::Changed { watch: number })?,
+            Some(Seen::Unregistered) | None => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// Returns whether this is the host's agent still.
+    fn on_told(&mut self, told: Told) -> Result<bool, Failure> {
+        match told {
+            Told::Wanted(at) => {
+                // It may be home, with its block used up.
+                self.tell_tokens(at)?;
+                self.tell(at, Event::Wanted)?;
+            }
+            Told::Time => self.on_time()?,
+            Told::Broken(error) => return Err(Failure::of_file(&error)),
+            Told::MovedAway(at, Ok(())) => {
+                let linked = &self.all[at].linked;
+                let (last_token, data) = (linked.last_token(), local::data(linked.data()));
+                self.tell(at, Event::MovedAway { last_token, data })?;
+            }
+            Told::MovedAway(at, Err(error)) => {
+                if matches!(error, Error::Damaged { .. } | Error::Replaced { .. } | Error::Closed) {
+                    return Err(Failure::of_file(&error));
+                }
+                print::message(&format!(
+                    "{:?} could not be moved away, and will be tried again: {error}",
+                    self.all[at].name
+                ));
+                self.move_away(at, REST);
+            }
+            Told::Answered { answer: Err(NoAnswer::Unregistered), .. } => return Ok(false),
+            Told::Answered { lock, call, answer } => {
+                self.note_silence(&answer);
+                self.tell(lock, Event::Answered { call, reply: answer.map_err(|_| Failed) })?;
+            }
+        }
+        Ok(true)
+    }
+
+    /// Says when etcd stops to answer, and when it answers again.
+    fn note_silence(&mut self, answer: &Result<Reply, NoAnswer>) {
+        match (answer, self.silent_since) {
+            (Err(NoAnswer::Failed(why)), None) => {
+                self.silent_since = Some(os::now());
+                print::message(&format!(
+                    "etcd: {why}; until it answers, what is home stays home, and what is away stays away"
+                ));
+            }
+            (Ok(_), Some(since)) => {
+                let seconds = (os::now() - since) as f64 / 1e9;
+                print::message(&format!("etcd answers again, after {seconds:.1} s"));
+                self.silent_since = None;
+            }
+            _ => {}
+        }
+    }
+
+    fn tell(&mut self, at: usize, event: Event) -> Result<(), Failure> {
+        let actions = self.all[at].agent.on(os::now(), event);
+        self.act(at, actions)
+    }
+
+    fn act(&mut self, at: usize, actions: Vec<Action>) -> Result<(), Failure> {
+        let mut wakes_at = None;
+        for action in actions {
+            let one = &self.all[at];
+            match action {
+                Action::Call { number, request: Request::Watch { what, from } } => {
+                    let (key, is_folder) = one.keys.watched(&what);
+                    // If no one receives it, the host is not registered any more, and that was told.
+                    let _ = self.watch.send(Watch { lock: at, number, key, is_folder, from: revision(from) });
+                }
+                Action::Call { number, request } => self.call(at, number, request),
+                Action::MoveAway => self.move_away(at, Duration::ZERO),
+                Action::BringHome { first, last, data } => one
+                    .linked
+                    .bring_home(first..=last, local::linked_data(data))
+                    .map_err(|error| Failure::of_file(&error))?,
+                Action::Extend { last } => {
+                    one.linked.extend(last).map_err(|error| Failure::of_file(&error))?;
+                }
+                Action::WakeAt(time) => wakes_at = Some(time),
+                Action::Robbed => print::message(&format!(
+                    "{:?} was home, and this host does not have its privilege any more: it was forgotten while its programs went on. It is \
+                     moved away; look at what they wrote, by their fencing tokens",
+                    one.name
+                )),
+            }
+        }
+        self.all[at].wakes_at = wakes_at;
+        Ok(())
+    }
+
+    fn call(&self, lock: usize, call: u64, request: Request) {
+        let (client, keys, registration) =
+            (self.client.clone(), self.all[lock].keys.clone(), self.registration.clone());
+        // The agent gives up after that.
+        let limit = Duration::from_nanos(self.config.answer);
+        let is_told = !matches!(request, Request::Revoke { .. });
+        let tell = self.tell.clone();
+        spawn(async move {
+            let answer = answers::answer(client, keys, registration, request, limit).await;
+            if is_told {
+                let _ = tell.send(Told::Answered { lock, call, answer });
+            }
+        });
+    }
+
+    /// Waits for the lock by a thread that may block, however long its holders take.
+    fn move_away(&self, at: usize, rest: Duration) {
+        let (linked, tell) = (self.all[at].linked.clone(), self.tell.clone());
+        spawn(async move {
+            sleep(rest).await;
+            let moved = spawn_blocking(move || linked.move_away()).await;
+            // A thread that panicked has said so.
+            if let Ok(moved) = moved {
+                let _ = tell.send(Told::MovedAway(at, moved));
+            }
+        });
+    }
+
+    /// The host was forgotten, or another agent follows: no program of it must be inside any more. Returns why it ends, once all locks are away.
+    async fn leave(self) -> Failure {
+        let why = format!(
+            "{} is not this agent's any more: the host was forgotten, or another agent began under its name; all its locks are moved away",
+            self.registration.key()
+        );
+        print::message(&why);
+        let leaving: Vec<_> =
+            self.all.into_iter().map(|one| spawn(move_away_for_good(one.name, one.linked))).collect();
+        for one in leaving {
+            let _ = one.await;
+        }
+        Failure::new(
+            exit::FAILED,
+            "it ends, since it is not the agent of its host any more; all its locks are away",
+        )
+    }
+}
+
+/// Returns once the lock is away, whatever it takes.
+async fn move_away_for_good(name: String, linked: Arc<LinkedMutex>) {
+    loop {
+        let linked = linked.clone();
+        let why = match spawn_blocking(move || linked.move_away()).await {
+            Ok(Ok(())) => return,
+            Ok(Err(error)) => error.to_string(),
+            Err(error) => error.to_string(),
+        };
+        print::message(&format!("{name:?} could not be moved away, and will be tried again: {why}"));
+        sleep(REST).await;
+    }
+}

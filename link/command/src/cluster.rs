@@ -1,0 +1,233 @@
+//! How etcd is reached: what the command line says, the connection, and what an error of it means.
+
+use crate::{exit, failure::Failure, keys::Prefix};
+use etcd_client::{Certificate, Client, ConnectOptions, Error, Identity, TlsOptions};
+use std::{error::Error as _, fs, path::PathBuf, time::Duration};
+use tokio::time::timeout;
+
+/// How long etcd may take for the first answer.
+const FIRST_ANSWER: Duration = Duration::from_secs(5);
+/// How long a connection may take.
+const CONNECTED: Duration = Duration::from_secs(2);
+/// A connection on which nothing came for so long is asked for a sign of life (a ping of HTTP/2, which is no request to etcd), which may take so
+/// long. Servers refuse pings that come more often than every 5 s.
+const SIGN_OF_LIFE: (Duration, Duration) = (Duration::from_secs(10), Duration::from_secs(5));
+/// The oldest version of etcd whose watches can be numbered by the client.
+const OLDEST: (u32, u32) = (3, 4);
+
+/// Which etcd, and which keys of it.
+#[derive(clap::Args)]
+#[command(next_help_heading = "The engine, as etcdctl has it")]
+pub struct Cluster {
+    /// The members of the etcd cluster, separated by commas
+    #[arg(
+        long,
+        env = "ETCDCTL_ENDPOINTS",
+        value_name = "URL,...",
+        value_delimiter = ',',
+        default_value = "127.0.0.1:2379"
+    )]
+    endpoints: Vec<String>,
+    /// What all keys begin with: hosts that share locks have the same one
+    #[arg(long, value_name = "PREFIX", default_value = "turnlock", value_parser = prefix)]
+    prefix: Prefix,
+    /// The certificate of the authority that etcd's is checked by (PEM); the system's authorities if not said
+    #[arg(long, env = "ETCDCTL_CACERT", value_name = "FILE")]
+    cacert: Option<PathBuf>,
+    /// This client's certificate (PEM), with --key
+    #[arg(long, env = "ETCDCTL_CERT", value_name = "FILE", requires = "key")]
+    cert: Option<PathBuf>,
+    /// The key of this client's certificate (PEM)
+    #[arg(long, env = "ETCDCTL_KEY", value_name = "FILE", requires = "cert")]
+    key: Option<PathBuf>,
+    /// The user, if etcd asks for one; a password on the command line can be seen by every user of the machine
+    #[arg(long, env = "ETCDCTL_USER", value_name = "NAME[:PASSWORD]", hide_env_values = true)]
+    user: Option<String>,
+    /// The user's password, if --user does not say it
+    #[arg(
+        long,
+        env = "ETCDCTL_PASSWORD",
+        value_name = "PASSWORD",
+        hide_env_values = true,
+        requires = "user"
+    )]
+    password: Option<String>,
+}
+
+fn prefix(text: &str) -> Result<Prefix, String> {
+    if text.trim_matches('/').is_empty() {
+        return Err("a prefix has a letter at least, and hosts that share locks have the same one".into());
+    }
+    Ok(Prefix::new(text))
+}
+
+impl Cluster {
+    /// Returns what all keys begin with.
+    pub fn prefix(&self) -> &Prefix {
+        &self.prefix
+    }
+
+    /// Returns the members, for messages.
+    pub fn endpoints(&self) -> String {
+        self.endpoints.join(",")
+    }
+
+    /// Connects, and sees that it is an etcd of a version that will do.
+    pub async fn connect(&self) -> Result<Client, Failure> {
+        let options = self.options()?;
+        let connected = timeout(FIRST_ANSWER, Client::connect(&self.endpoints, Some(options)));
+        let mut client = match connected.await {
+            Ok(connected) => connected.map_err(|error| self.failed(&error))?,
+            Err(_) => return Err(self.silent()),
+        };
+        match timeout(FIRST_ANSWER, client.status()).await {
+            Ok(Ok(status)) => self.check_version(status.version())?,
+            // It asks a user for more rights than the keys need: it is etcd all the same.
+            Ok(Err(Error::GRpcStatus(status))) if status.message().contains("permission denied") => {}
+            Ok(Err(error)) => return Err(self.failed(&error)),
+            Err(_) => return Err(self.silent()),
+        }
+        Ok(client)
+    }
+
+    fn options(&self) -> Result<ConnectOptions, Failure> {
+        let mut options = ConnectOptions::new()
+            .with_connect_timeout(CONNECTED)
+            .with_keep_alive(SIGN_OF_LIFE.0, SIGN_OF_LIFE.1)
+            .with_require_leader(true)
+            .with_auto_token_refresh(true);
+        if let Some(user) = &self.user {
+            let (name, password) = match (user.split_once(':'), &self.password) {
+                (_, Some(password)) => (user.as_str(), password.as_str()),
+                (Some((name, password)), None) => (name, password),
+                (None, None) => {
+                    return Err(Failure::new(
+                        exit::USAGE,
+                        format!(
+                            "the password of {user} is missing: give it in ETCDCTL_PASSWORD, or as --user {user}:PASSWORD"
+                        ),
+                    ));
+                }
+            };
+            options = options.with_user(name, password);
+        }
+        let is_tls = self.endpoints.iter().any(|url| url.starts_with("https://"));
+        if self.cacert.is_some() || self.cert.is_some() || is_tls {
+            options = options.with_tls(self.tls()?);
+        }
+        Ok(options)
+    }
+
+    fn tls(&self) -> Result<TlsOptions, Failure> {
+        let read = |path: &PathBuf| {
+            fs::read(path)
+                .map_err(|error| Failure::of_system(&format!("cannot read {}", path.display()), error))
+        };
+        if let Some(plain) = self.endpoints.iter().find(|url| url.starts_with("http://")) {
+            let why = format!(
+                "{plain} is without TLS, and certificates or another member are with it: say https:// for all"
+            );
+            return Err(Failure::new(exit::USAGE, why));
+        }
+        let mut tls = TlsOptions::new();
+        tls = match &self.cacert {
+            Some(path) => tls.ca_certificate(Certificate::from_pem(read(path)?)),
+            None => tls.with_enabled_roots(),
+        };
+        if let (Some(cert), Some(key)) = (&self.cert, &self.key) {
+            tls = tls.identity(Identity::from_pem(read(cert)?, read(key)?));
+        }
+        Ok(tls)
+    }
+
+    fn check_version(&self, version: &str) -> Result<(), Failure> {
+        let mut numbers = version.split('.').map(|number| number.parse::<u32>().unwrap_or(0));
+        let found = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
+        if found < OLDEST {
+            let why = format!(
+                "{} is etcd {version}, and {}.{} or later is needed",
+                self.endpoints(),
+                OLDEST.0,
+                OLDEST.1
+            );
+            return Err(Failure::new(exit::NO_ENGINE, why));
+        }
+        Ok(())
+    }
+
+    fn silent(&self) -> Failure {
+        let why = format!(
+            "etcd at {} does not answer within {} s: is it running, and reachable from here?",
+            self.endpoints(),
+            FIRST_ANSWER.as_secs()
+        );
+        Failure::new(exit::NO_ENGINE, why)
+    }
+
+    /// Returns what an error of a call means.
+    pub fn failed(&self, error: &Error) -> Failure {
+        let what = reason(error);
+        let hint = hint(&what);
+        Failure::new(exit::NO_ENGINE, format!("etcd at {}: {what}{hint}", self.endpoints()))
+    }
+}
+
+/// Returns what an error says, down to its cause.
+pub fn reason(error: &Error) -> String {
+    let (mut said, mut cause) = match error {
+        Error::GRpcStatus(status) => (vec![status.message().to_owned()], status.source()),
+        Error::TransportError(transport) => (vec![transport.to_string()], transport.source()),
+        error => (vec![error.to_string()], None),
+    };
+    while let Some(error) = cause {
+        let text = error.to_string();
+        if !said.iter().any(|said| said.contains(&text)) {
+            said.push(text);
+        }
+        cause = error.source();
+    }
+    said.retain(|said| !said.is_empty());
+    said.join(": ")
+}
+
+/// Returns what to do about it, where that is known.
+fn hint(what: &str) -> &'static str {
+    let says = |part: &str| what.contains(part);
+    if says("Connection refused") {
+        "; is it running, and are the endpoints right?"
+    } else if says("authentication failed") || says("user name is empty") {
+        "; give the user and the password that it knows (--user NAME, ETCDCTL_PASSWORD)"
+    } else if says("permission denied") {
+        "; give the user the right to read and write all keys of the prefix (etcdctl role grant-permission --prefix)"
+    } else if says("certificate") || says("UnknownIssuer") {
+        "; see --cacert, and --cert and --key where it asks for a client's certificate; the endpoint's name must be the certificate's"
+    } else if says("frame with invalid size") || says("InvalidContentType") || says("corrupt message") {
+        "; one side speaks TLS and the other does not: see https:// in --endpoints, and --cacert"
+    } else {
+        ""
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Alone {
+        #[command(flatten)]
+        cluster: Cluster,
+    }
+
+    #[test]
+    fn versions_that_are_too_old_are_refused() {
+        let Alone { cluster } = Alone::parse_from(["x", "--endpoints", "a:1"]);
+        for good in ["3.4.0", "3.4.23", "3.5.0-rc.1", "4.0.0"] {
+            assert!(cluster.check_version(good).is_ok(), "{good}");
+        }
+        for bad in ["3.3.27", "2.3.8", "", "x"] {
+            let failure = cluster.check_version(bad).unwrap_err();
+            assert!(failure.code == exit::NO_ENGINE && failure.why.contains("3.4 or later"), "{failure:?}");
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! `turnlock-link forget`: a host is gone, and others go on.
+
+use crate::{
+    cluster::Cluster,
+    exit,
+    failure::Failure,
+    keys, print,
+    snapshot::{self, revision},
+    status::locks,
+    values::{Registered, Stored},
+};
+use etcd_client::{Client, Compare, CompareOp, GetOptions, Txn, TxnOp};
+use tokio::runtime;
+use turnlock_link_agent::{Config, Data, Held, Host, Key, Snapshot};
+
+/// Say that a host is gone for good, so that others get the locks that it had
+///
+/// For a person, or a fence agent, and only once no program of that host can go on: it is off, or cut off from what the locks protect. The
+/// next holder of each lock that the host had is told of a death, as when a holder was killed, and gets a larger fencing token.
+///
+/// If the host goes on after all, its agent moves its locks away when it finds that out, and ends.
+#[derive(clap::Args)]
+#[command(after_help = "\
+EXIT CODES
+  0  the host is forgotten
+  1  there is no such host, or it was forgotten already and has no lock
+  64  the command line is wrong
+  69  etcd cannot be reached, or refuses
+  71  something else went wrong
+
+EXAMPLES
+  turnlock-link forget db1 --endpoints 10.0.0.1:2379")]
+pub struct Forget {
+    /// The host's name, as its agent was given it
+    #[arg(value_parser = keys::host)]
+    host: Host,
+    #[command(flatten)]
+    cluster: Cluster,
+}
+
+/// How often a lock is tried that changes between the look at it and the transaction: its host is not gone at all.
+const TRIES: u32 = 20;
+
+impl Forget {
+    /// Runs it.
+    pub fn run(&self) -> Result<(), Failure> {
+        let runtime = runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.map_err(|error| Failure::of_system("cannot begin", error))?;
+        runtime.block_on(self.forget())
+    }
+
+    async fn forget(&self) -> Result<(), Failure> {
+        let mut client = self.cluster.connect().await?;
+        let was_registered = self.end_registration(&mut client).await?;
+        let mut names = Vec::new();
+        for (name, snapshot) in locks(&mut client, &self.cluster).await? {
+            if self.forget_at(&mut client, &name, snapshot).await? {
+                names.push(format!("{name:?}"));
+            }
+        }
+        if names.is_empty() && !was_registered {
+            let why = format!(
+                "host {:?} has no lock below {:?}, and no agent: see `turnlock-link status` for the hosts that there are",
+                self.host,
+                self.cluster.prefix().all()
+            );
+            return Err(Failure::new(exit::FAILED, why));
+        }
+        let had = if names.is_empty() {
+            "it had no lock".into()
+        } else {
+            format!("others may have {}", names.join(", "))
+        };
+        print::result(&format!("host {:?} is forgotten; {had}\n", self.host))
+    }
+
+    /// From then on no transaction of its agent is carried out. Returns whether it had one.
+    async fn end_registration(&self, client: &mut Client) -> Result<bool, Failure> {
+        let failed = |error| self.cluster.failed(&error);
+        let key = self.cluster.prefix().host(&self.host);
+        for _ in 0..TRIES {
+            let found = client.get(key.as_str(), None).await.map_err(failed)?;
+            let Some(pair) = found.kvs().first() else { return Ok(false) };
+            let Some(known) = Registered::read(pair.value()) else {
+                let why =
+                    format!("the key {key} in etcd is not one of turnlock-link: is the --prefix right?");
+                return Err(Failure::new(exit::FAILED, why));
+            };
+            if known.forgotten {
+                return Ok(false);
+            }
+            let compare = Compare::mod_revision(key.as_str(), CompareOp::Equal, pair.mod_revision());
+            let put = TxnOp::put(key.as_str(), Registered { forgotten: true, ..known }.text(), None);
+            let written = client.txn(Txn::new().when([compare]).and_then([put])).await.map_err(failed)?;
+            if written.succeeded() {
+                return Ok(true);
+            }
+        }
+        Err(self.is_alive("its agent begins again and again"))
+    }
+
+    /// Returns whether it had the privilege of this lock.
+    async fn forget_at(
+        &self,
+        client: &mut Client,
+        name: &str,
+        mut snapshot: Snapshot,
+    ) -> Result<bool, Failure> {
+        let failed = |error| self.cluster.failed(&error);
+        let keys = self.cluster.prefix().lock(name, &self.host);
+        for _ in 0..TRIES {
+            let held = snapshot.held.filter(|held| held.host == self.host);
+            let place = snapshot.places.iter().find(|place| place.host == self.host);
+            let (mut compares, mut then) = (Vec::new(), Vec::new());
+            if let Some(Held { created, .. }) = held {
+                // It may have used tokens after its block ended, and another block is beyond those.
+                let (modified, reserved, data) = snapshot
+                    .state
+                    .map_or((0, 0, Data::Consistent), |state| (state.modified, state.reserved, state.data));
+                let (held, state) = (keys.key(Key::Held), keys.key(Key::State));
+                compares.push(Compare::create_revision(held.as_str(), CompareOp::Equal, revision(created)));
+                compares.push(Compare::mod_revision(state.as_str(), CompareOp::Equal, revision(modified)));
+                let skipped = reserved.saturating_add(Config::default().block);
+                then.push(TxnOp::put(state, Stored::text(skipped, data.max(Data::Inconsistent)), None));
+                then.push(TxnOp::delete(held, None));
+            }
+            if place.is_some() {
+                then.push(TxnOp::delete(keys.key(Key::Place), None));
+            }
+            if then.is_empty() {
+                return Ok(false);
+            }
+            let done = client.txn(Txn::new().when(compares).and_then(then)).await.map_err(failed)?;
+            if done.succeeded() {
+                return Ok(held.is_some());
+            }
+            let found =
+                client.get(keys.folder(), Some(GetOptions::new().with_prefix())).await.map_err(failed)?;
+            let at = found.header().map_or(0, |header| header.revision());
+            snapshot = snapshot::of(&keys, at, found.kvs()).map_err(|why| Failure::new(exit::FAILED, why))?;
+        }
+        Err(self.is_alive(&format!("{name:?} changes while it is looked at")))
+    }
+
+    fn is_alive(&self, why: &str) -> Failure {
+        let why = format!(
+            "host {:?} is not gone: {why}; end its agent, and see that its programs have ended",
+            self.host
+        );
+        Failure::new(exit::FAILED, why)
+    }
+}

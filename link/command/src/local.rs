@@ -1,0 +1,122 @@
+//! The lock file: its linked locks, and what is done with them.
+
+use crate::{exit, failure::Failure};
+use std::{path::Path, sync::Arc, thread, time::Duration};
+use turnlock::{Error, LinkAgent, LinkedData, LinkedMutex, LockFile, inspect};
+use turnlock_link_agent::{Data, Found};
+
+/// How long a look for programs that want a lock takes at most: as long as the end of the agent may wait for it.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// A linked lock that has this agent.
+pub struct Local {
+    pub name: String,
+    pub linked: Arc<LinkedMutex>,
+}
+
+/// The file's agent, and its locks.
+pub struct LocalFile {
+    agent: LinkAgent,
+    pub locks: Vec<Local>,
+}
+
+/// Takes the locks on, or all linked locks of the file if none is named. One that is not there is created, linked.
+///
+/// # Errors
+/// One of them is not linked, or has an agent; the file has no linked lock; and those of the library.
+pub fn open(path: &Path, names: &[String], host: &str) -> Result<LocalFile, Failure> {
+    let of_file = |error: Error| Failure::of_file(&error);
+    let mut options = LockFile::options();
+    options.label(&format!("turnlock-link {host}")).must_exist(names.is_empty());
+    let file = options.open(path).map_err(of_file)?;
+    let all = if names.is_empty() { linked_locks(path)? } else { names.to_vec() };
+    let agent = file.link_agent(&format!("turnlock-link {host}")).map_err(of_file)?;
+    let attach = |name: String| {
+        let mutex = match file.existing_mutex(&name) {
+            Err(Error::NotFound { .. }) => file.mutex_options().linked(true).open(&name),
+            found => found,
+        };
+        let linked = mutex.and_then(|mutex| agent.attach(&mutex));
+        let linked = linked.map_err(|error| {
+            let Failure { code, why } = of_file(error);
+            Failure::new(code, format!("{name:?}: {why}"))
+        })?;
+        Ok(Local { name, linked: Arc::new(linked) })
+    };
+    let locks = all.into_iter().map(attach).collect::<Result<_, Failure>>()?;
+    Ok(LocalFile { agent, locks })
+}
+
+fn linked_locks(path: &Path) -> Result<Vec<String>, Failure> {
+    let snapshot = inspect::snapshot(path).map_err(|error| Failure::of_file(&error))?;
+    let linked = snapshot.locks.into_iter().filter(|lock| lock.link.is_some());
+    let names: Vec<String> = linked.map(|lock| lock.name).collect();
+    if names.is_empty() {
+        let why = format!("{} has no linked lock: name one, and it is created", path.display());
+        return Err(Failure::new(exit::NO_FILE, why));
+    }
+    Ok(names)
+}
+
+impl Local {
+    /// Returns what an agent finds.
+    pub fn found(&self) -> Found {
+        Found {
+            is_home: self.linked.is_home(),
+            last_token: self.linked.last_token(),
+            token_end: self.linked.token_end(),
+            data: data(self.linked.data()),
+            is_wanted: self.linked.take_wanted(),
+        }
+    }
+}
+
+impl LocalFile {
+    /// Has `wanted` called with the place of each lock that a program wants and that did not admit it, by a thread of its own, for as long as
+    /// it returns `true`. `failed` is called if that cannot be told any more.
+    pub fn tell_wishes(
+        self,
+        wanted: impl Fn(usize) -> bool + Send + 'static,
+        failed: impl FnOnce(Error) + Send + 'static,
+    ) -> std::io::Result<Vec<Local>> {
+        let linked: Vec<_> = self.locks.iter().map(|lock| lock.linked.clone()).collect();
+        let agent = self.agent;
+        let look = move || {
+            loop {
+                match agent.wait(LOOK) {
+                    Ok(false) => {}
+                    Ok(true) => {
+                        let wishes = linked.iter().enumerate().filter(|(_, lock)| lock.take_wanted());
+                        for (at, _) in wishes {
+                            if !wanted(at) {
+                                return;
+                            }
+                        }
+                    }
+                    Err(error) => return failed(error),
+                }
+            }
+        };
+        thread::Builder::new().name("wishes".into()).spawn(look)?;
+        Ok(self.locks)
+    }
+}
+
+/// In the agent's words.
+pub fn data(data: LinkedData) -> Data {
+    match data {
+        LinkedData::Consistent => Data::Consistent,
+        LinkedData::Inconsistent => Data::Inconsistent,
+        // What a later library knows is not less than that.
+        _ => Data::NotRecoverable,
+    }
+}
+
+/// In the library's.
+pub fn linked_data(data: Data) -> LinkedData {
+    match data {
+        Data::Consistent => LinkedData::Consistent,
+        Data::Inconsistent => LinkedData::Inconsistent,
+        Data::NotRecoverable => LinkedData::NotRecoverable,
+    }
+}

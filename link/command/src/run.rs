@@ -1,0 +1,64 @@
+//! `turnlock-link run`: the agents of one host's linked locks.
+
+use crate::{
+    agents::Agents, cluster::Cluster, failure::Failure, keys, local, print, registration::Registration,
+};
+use std::path::PathBuf;
+use tokio::runtime;
+use turnlock_link_agent::{Config, Host};
+
+/// Run this host's agents: bring linked locks home when programs want them, and let other hosts have them
+///
+/// Runs until it is ended. Its locks stay home or away then, as they are: programs go on with one that is home, wait for one that is
+/// away, and the next agent goes on from there. One agent for a lock file at a time; each host has a name of its own.
+///
+/// While etcd does not answer, a lock that is home stays home, and one that is away stays away; it says so on standard error, once.
+#[derive(clap::Args)]
+#[command(after_help = "\
+EXIT CODES
+  0  it was asked to end (SIGTERM, SIGINT)
+  1  the file has an agent already, the host's name is another file's, or the host was forgotten
+  64  the command line is wrong
+  66  the lock file cannot be opened, or has no linked lock
+  69  etcd cannot be reached, or refuses
+  71  something else went wrong
+
+EXAMPLES
+  turnlock-link run /run/app/app.lock accounts --host db1 --endpoints 10.0.0.1:2379,10.0.0.2:2379,10.0.0.3:2379
+  turnlock-link run /run/app/app.lock --host db1 --endpoints https://etcd:2379 --cacert ca.pem --user app")]
+pub struct Run {
+    /// The lock file
+    file: PathBuf,
+    /// The linked locks; all of the file if none is named. One that is not there is created
+    locks: Vec<String>,
+    /// This host's name: no other has the same one
+    #[arg(long, value_name = "NAME", value_parser = keys::host)]
+    host: Host,
+    /// For so many milliseconds programs of this host may go on after another host was seen to want the lock
+    #[arg(long, value_name = "MS", default_value_t = 20, value_parser = clap::value_parser!(u64).range(..=3_600_000))]
+    hold: u64,
+    #[command(flatten)]
+    cluster: Cluster,
+}
+
+impl Run {
+    /// Runs it.
+    pub fn run(&self) -> Result<(), Failure> {
+        let local = local::open(&self.file, &self.locks, &self.host)?;
+        let runtime = runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.map_err(|error| Failure::of_system("cannot begin", error))?;
+        let ended = runtime.block_on(async {
+            let mut client = self.cluster.connect().await?;
+            let home = local.locks.iter().find(|lock| lock.linked.is_home()).map(|lock| lock.name.as_str());
+            let (cluster, host) = (&self.cluster, &self.host);
+            let registration = Registration::register(&mut client, cluster, host, &self.file, home).await?;
+            let config = Config { hold: self.hold * 1_000_000, ..Config::default() };
+            let agents = Agents::begin(client, cluster.prefix(), host, registration, config, local)?;
+            print::message(&format!("host {host:?}: {} of {}", agents.names(), self.file.display()));
+            agents.run().await
+        });
+        // A thread that waits for a lock, to move it away, ends with the process, and is reaped.
+        runtime.shutdown_background();
+        ended
+    }
+}
