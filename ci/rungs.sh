@@ -46,6 +46,9 @@ need() { # need COMMAND...
             c++) package=g++ ;;
             nm) package=binutils ;;
             pgrep) package=procps ;;
+            etcd) package=etcd-server ;;
+            etcdctl) package=etcd-client ;;
+            protoc) package=protobuf-compiler ;;
             *) package=$command ;;
         esac
         if command -v "$command" >/dev/null; then

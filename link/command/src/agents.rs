@@ -44,9 +44,8 @@ enum Told {
 
 /// A lock's agent, and what it waits for.
 struct One {
-    name: String,
+    local: Local,
     keys: LockKeys,
-    linked: Arc<LinkedMutex>,
     agent: Agent,
     wakes_at: Option<Nanoseconds>,
     told_token: u64,
@@ -104,9 +103,8 @@ impl Agents {
         for (at, local) in locks.into_iter().enumerate() {
             let found = local.found();
             let (agent, actions) = Agent::new(host.clone(), config, found, now, 0);
-            let Local { name, linked } = local;
-            let keys = prefix.lock(&name, host);
-            agents.all.push(One { name, keys, linked, agent, wakes_at: None, told_token: found.last_token });
+            let keys = prefix.lock(&local.name, host);
+            agents.all.push(One { local, keys, agent, wakes_at: None, told_token: found.last_token });
             agents.act(at, actions)?;
         }
         Ok(agents)
@@ -114,7 +112,7 @@ impl Agents {
 
     /// Returns the names of the locks, for messages.
     pub fn names(&self) -> String {
-        self.all.iter().map(|one| format!("{:?}", one.name)).collect::<Vec<_>>().join(", ")
+        self.all.iter().map(|one| format!("{:?}", one.local.name)).collect::<Vec<_>>().join(", ")
     }
 
     /// Runs until it is asked to end, or cannot go on.
@@ -140,7 +138,7 @@ impl Agents {
 
     /// When something is due next.
     fn next(&self) -> Option<Nanoseconds> {
-        let is_home = self.all.iter().any(|one| one.linked.is_home());
+        let is_home = self.all.iter().any(|one| one.local.linked.is_home());
         let tokens = is_home.then_some(self.tokens_at);
         self.all.iter().filter_map(|one| one.wakes_at).chain(tokens).min()
     }
@@ -164,8 +162,8 @@ impl Agents {
 
     /// Tells an agent which tokens were used, if some were.
     fn tell_tokens(&mut self, at: usize) -> Result<(), Failure> {
-        let last_token = self.all[at].linked.last_token();
-        if !self.all[at].linked.is_home() || last_token == self.all[at].told_token {
+        let last_token = self.all[at].local.linked.last_token();
+        if !self.all[at].local.linked.is_home() || last_token == self.all[at].told_token {
             return Ok(());
         }
         self.all[at].told_token = last_token;
@@ -191,9 +189,12 @@ impl Agents {
             Told::Time => self.on_time()?,
             Told::Broken(error) => return Err(Failure::of_file(&error)),
             Told::MovedAway(at, Ok(())) => {
-                let linked = &self.all[at].linked;
+                let linked = &self.all[at].local.linked;
                 let (last_token, data) = (linked.last_token(), local::data(linked.data()));
                 self.tell(at, Event::MovedAway { last_token, data })?;
+                if self.all[at].local.has_waiters() {
+                    self.tell(at, Event::Wanted)?;
+                }
             }
             Told::MovedAway(at, Err(error)) => {
                 if matches!(error, Error::Damaged { .. } | Error::Replaced { .. } | Error::Closed) {
@@ -201,7 +202,7 @@ impl Agents {
                 }
                 print::message(&format!(
                     "{:?} could not be moved away, and will be tried again: {error}",
-                    self.all[at].name
+                    self.all[at].local.name
                 ));
                 self.move_away(at, REST);
             }
@@ -250,17 +251,18 @@ impl Agents {
                 Action::Call { number, request } => self.call(at, number, request),
                 Action::MoveAway => self.move_away(at, Duration::ZERO),
                 Action::BringHome { first, last, data } => one
+                    .local
                     .linked
                     .bring_home(first..=last, local::linked_data(data))
                     .map_err(|error| Failure::of_file(&error))?,
                 Action::Extend { last } => {
-                    one.linked.extend(last).map_err(|error| Failure::of_file(&error))?;
+                    one.local.linked.extend(last).map_err(|error| Failure::of_file(&error))?;
                 }
                 Action::WakeAt(time) => wakes_at = Some(time),
                 Action::Robbed => print::message(&format!(
                     "{:?} was home, and this host does not have its privilege any more: it was forgotten while its programs went on. It is \
                      moved away; look at what they wrote, by their fencing tokens",
-                    one.name
+                    one.local.name
                 )),
             }
         }
@@ -285,7 +287,7 @@ impl Agents {
 
     /// Waits for the lock by a thread that may block, however long its holders take.
     fn move_away(&self, at: usize, rest: Duration) {
-        let (linked, tell) = (self.all[at].linked.clone(), self.tell.clone());
+        let (linked, tell) = (self.all[at].local.linked.clone(), self.tell.clone());
         spawn(async move {
             sleep(rest).await;
             let moved = spawn_blocking(move || linked.move_away()).await;
@@ -303,8 +305,11 @@ impl Agents {
             self.registration.key()
         );
         print::message(&why);
-        let leaving: Vec<_> =
-            self.all.into_iter().map(|one| spawn(move_away_for_good(one.name, one.linked))).collect();
+        let leaving: Vec<_> = self
+            .all
+            .into_iter()
+            .map(|one| spawn(move_away_for_good(one.local.name, one.local.linked)))
+            .collect();
         for one in leaving {
             let _ = one.await;
         }

@@ -201,7 +201,11 @@ fn hint(what: &str) -> &'static str {
         "; give the user the right to read and write all keys of the prefix (etcdctl role grant-permission --prefix)"
     } else if says("certificate") || says("UnknownIssuer") {
         "; see --cacert, and --cert and --key where it asks for a client's certificate; the endpoint's name must be the certificate's"
-    } else if says("frame with invalid size") || says("InvalidContentType") || says("corrupt message") {
+    } else if says("frame with invalid size")
+        || says("InvalidContentType")
+        || says("corrupt message")
+        || says("handshake eof")
+    {
         "; one side speaks TLS and the other does not: see https:// in --endpoints, and --cacert"
     } else {
         ""

@@ -1,7 +1,12 @@
 //! The lock file: its linked locks, and what is done with them.
 
 use crate::{exit, failure::Failure};
-use std::{path::Path, sync::Arc, thread, time::Duration};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+    thread,
+    time::Duration,
+};
 use turnlock::{Error, LinkAgent, LinkedData, LinkedMutex, LockFile, inspect};
 use turnlock_link_agent::{Data, Found};
 
@@ -12,6 +17,7 @@ const LOOK: Duration = Duration::from_secs(1);
 pub struct Local {
     pub name: String,
     pub linked: Arc<LinkedMutex>,
+    pub path: PathBuf,
 }
 
 /// The file's agent, and its locks.
@@ -41,7 +47,7 @@ pub fn open(path: &Path, names: &[String], host: &str) -> Result<LocalFile, Fail
             let Failure { code, why } = of_file(error);
             Failure::new(code, format!("{name:?}: {why}"))
         })?;
-        Ok(Local { name, linked: Arc::new(linked) })
+        Ok(Local { name, linked: Arc::new(linked), path: file.path() })
     };
     let locks = all.into_iter().map(attach).collect::<Result<_, Failure>>()?;
     Ok(LocalFile { agent, locks })
@@ -66,8 +72,15 @@ impl Local {
             last_token: self.linked.last_token(),
             token_end: self.linked.token_end(),
             data: data(self.linked.data()),
-            is_wanted: self.linked.take_wanted(),
+            is_wanted: self.linked.take_wanted() || self.has_waiters(),
         }
+    }
+
+    /// Returns whether programs wait for the lock. One that waits says so once, when it is not admitted: to an agent that may have died since,
+    /// or before the lock was home and away again.
+    pub fn has_waiters(&self) -> bool {
+        let Ok(file) = inspect::snapshot(&self.path) else { return false };
+        file.locks.iter().any(|lock| lock.name == self.name && !lock.queue.is_empty())
     }
 }
 

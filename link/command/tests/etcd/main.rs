@@ -1,0 +1,18 @@
+//! Linked locks over a real etcd: hosts that are lock files of their own, each with an agent in a process of its own, and programs
+//! that enter through them. Where etcd is not installed, each test says so and does nothing.
+
+mod contended;
+mod dead;
+mod engine;
+mod forgotten;
+mod host;
+mod outage;
+mod refused;
+mod requests;
+mod tls;
+
+support::watched_for_seconds!(support::watchdog::USUAL);
+
+use host::holder;
+
+support::roles! { holder }

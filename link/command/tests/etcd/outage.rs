@@ -1,0 +1,59 @@
+//! The engine is away, and comes back.
+
+use crate::{
+    engine::etcd,
+    host::{Host, status},
+};
+use nix::sys::signal::Signal;
+use std::thread;
+use support::until;
+
+#[test]
+fn an_engine_that_is_stopped_stops_no_program_at_home_and_gives_the_lock_to_no_other_host() {
+    let Some(etcd) = etcd() else { return };
+    let (a, b) = (Host::new(&etcd, "a"), Host::new(&etcd, "b"));
+    let (first, _) = a.enter();
+    etcd.signal(Signal::SIGSTOP);
+    thread::scope(|programs| {
+        let of_b = programs.spawn(|| b.enter());
+        for next in 1..=100 {
+            assert_eq!(a.enter(), (first + next, false));
+        }
+        assert!(!of_b.is_finished());
+        etcd.signal(Signal::SIGCONT);
+        let (token, told) = of_b.join().unwrap();
+        assert!(token > first + 100 && !told, "{first} {token}");
+    });
+}
+
+#[test]
+fn an_engine_that_is_killed_and_started_again_is_gone_on_with() {
+    let Some(etcd) = etcd() else { return };
+    let (a, b) = (Host::new(&etcd, "a"), Host::new(&etcd, "b"));
+    let (first, _) = a.enter();
+    for round in 0..2 {
+        etcd.kill();
+        let (second, told) = if round == 0 { a.enter() } else { b.enter() };
+        assert!(second > first && !told, "{first} {second}");
+        assert!(if round == 0 { b.is_closed() } else { a.is_closed() });
+        etcd.restart();
+        let (third, told) = if round == 0 { b.enter() } else { a.enter() };
+        assert!(third > second && !told, "{second} {third}");
+    }
+    until("it says where the lock is", || status(&etcd) == (Some("a".into()), Vec::new()));
+}
+
+#[test]
+fn compacted_revisions_lose_nothing() {
+    let Some(etcd) = etcd() else { return };
+    let hosts = [Host::new(&etcd, "a"), Host::new(&etcd, "b")];
+    let mut before = 0;
+    for round in 0..6 {
+        let (token, told) = hosts[round % 2].enter();
+        assert!(token > before && !told, "{before} {token}");
+        before = token;
+        let revision = etcd.ctl(&["put", "other", "x", "--write-out", "json"]);
+        let json: serde_json::Value = serde_json::from_str(&revision).unwrap();
+        etcd.ctl(&["compact", &json["header"]["revision"].to_string()]);
+    }
+}
