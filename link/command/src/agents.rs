@@ -6,13 +6,13 @@ use crate::{
     failure::Failure,
     keys::{LockKeys, Prefix},
     local::{self, Local, LocalFile},
+    members::Members,
     os::{self, Timer},
     print,
     registration::Registration,
     snapshot::revision,
     watches::{self, Seen, Watch},
 };
-use etcd_client::Client;
 use std::{sync::Arc, time::Duration};
 use tokio::{
     signal::unix::{SignalKind, signal},
@@ -53,7 +53,7 @@ struct One {
 
 /// All agents of this process.
 pub struct Agents {
-    client: Client,
+    members: Members,
     registration: Registration,
     config: Config,
     all: Vec<One>,
@@ -69,7 +69,7 @@ pub struct Agents {
 impl Agents {
     /// Begins, within the runtime, with what the lock file says.
     pub fn begin(
-        client: Client,
+        members: Members,
         prefix: &Prefix,
         host: &Host,
         registration: Registration,
@@ -79,7 +79,7 @@ impl Agents {
         let (tell, told) = unbounded_channel();
         let (watch, asked) = unbounded_channel();
         let (see, seen) = unbounded_channel();
-        spawn(watches::watch(client.clone(), registration.clone(), asked, see));
+        spawn(watches::watch(members.clone(), registration.clone(), asked, see));
         let (wanted, failed) = (tell.clone(), tell.clone());
         let locks = file
             .tell_wishes(
@@ -89,7 +89,7 @@ impl Agents {
             .map_err(|error| Failure::of_system("cannot begin a thread", error))?;
         let now = os::now();
         let mut agents = Self {
-            client,
+            members,
             registration,
             config,
             all: Vec::new(),
@@ -271,14 +271,14 @@ impl Agents {
     }
 
     fn call(&self, lock: usize, call: u64, request: Request) {
-        let (client, keys, registration) =
-            (self.client.clone(), self.all[lock].keys.clone(), self.registration.clone());
+        let (members, keys, registration) =
+            (self.members.clone(), self.all[lock].keys.clone(), self.registration.clone());
         // The agent gives up after that.
         let limit = Duration::from_nanos(self.config.answer);
         let is_told = !matches!(request, Request::Revoke { .. });
         let tell = self.tell.clone();
         spawn(async move {
-            let answer = answers::answer(client, keys, registration, request, limit).await;
+            let answer = answers::answer(members, keys, registration, request, limit).await;
             if is_told {
                 let _ = tell.send(Told::Answered { lock, call, answer });
             }

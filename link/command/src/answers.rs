@@ -1,8 +1,9 @@
 //! What an agent asks, as calls to etcd.
 
 use crate::{
-    cluster::reason,
+    cluster::why,
     keys::LockKeys,
+    members::Members,
     registration::Registration,
     snapshot::{self, number, revision},
     values::Stored,
@@ -11,7 +12,6 @@ use etcd_client::{
     Client, Compare as EtcdCompare, CompareOp, Error, GetOptions, PutOptions, Txn, TxnOp, TxnOpResponse,
 };
 use std::time::Duration;
-use tokio::time::timeout;
 use turnlock_link_agent::{Compare, Key, Operation, Reply, Request};
 
 /// Why a call has no answer.
@@ -25,49 +25,54 @@ pub enum NoAnswer {
 
 /// Carries out a request that has an answer.
 pub async fn answer(
-    mut client: Client,
+    members: Members,
     keys: LockKeys,
     registration: Registration,
     request: Request,
     limit: Duration,
 ) -> Result<Reply, NoAnswer> {
-    let called = async {
-        match request {
-            Request::List => list(&mut client, &keys, &registration).await,
-            Request::Transaction { compares, then } => {
-                let transaction = transaction(&keys, &registration, &compares, &then);
-                Ok(Reply::Committed(client.txn(transaction).await?.succeeded()))
-            }
-            Request::Grant { length } => {
-                // Whole seconds.
-                let seconds = length.div_ceil(1_000_000_000).max(1);
-                let granted = client.lease_grant(revision(seconds), None).await?;
-                Ok(Reply::Granted { lease: number(granted.id()) })
-            }
-            Request::KeepAlive { lease } => match client.lease_keep_alive(revision(lease)).await {
-                Ok(_) => Ok(Reply::Alive(true)),
-                Err(Error::LeaseKeepAliveError(_)) => Ok(Reply::Alive(false)),
-                Err(error) => Err(error.into()),
-            },
-            Request::Revoke { lease } => {
-                client.lease_revoke(revision(lease)).await?;
-                Ok(Reply::Alive(false))
-            }
-            Request::Watch { .. } => Err(NoAnswer::Failed("a watch has no answer".into())),
-        }
-    };
-    let silent = || NoAnswer::Failed(format!("no answer within {:.1} s", limit.as_secs_f64()));
-    timeout(limit, called).await.unwrap_or_else(|_| Err(silent()))
-}
-
-impl From<Error> for NoAnswer {
-    fn from(error: Error) -> Self {
-        Self::Failed(reason(&error))
+    match members.call(limit, |client| carry_out(client, &keys, &registration, request)).await {
+        Ok(answer) => answer,
+        Err(failed) => Err(NoAnswer::Failed(why(&failed))),
     }
 }
 
+async fn carry_out(
+    mut client: Client,
+    keys: &LockKeys,
+    registration: &Registration,
+    request: Request,
+) -> Result<Result<Reply, NoAnswer>, Error> {
+    Ok(Ok(match request {
+        Request::List => return list(&mut client, keys, registration).await,
+        Request::Transaction { compares, then } => {
+            let transaction = transaction(keys, registration, &compares, &then);
+            Reply::Committed(client.txn(transaction).await?.succeeded())
+        }
+        Request::Grant { length } => {
+            // Whole seconds.
+            let seconds = length.div_ceil(1_000_000_000).max(1);
+            Reply::Granted { lease: number(client.lease_grant(revision(seconds), None).await?.id()) }
+        }
+        Request::KeepAlive { lease } => match client.lease_keep_alive(revision(lease)).await {
+            Ok(_) => Reply::Alive(true),
+            Err(Error::LeaseKeepAliveError(_)) => Reply::Alive(false),
+            Err(error) => return Err(error),
+        },
+        Request::Revoke { lease } => {
+            client.lease_revoke(revision(lease)).await?;
+            Reply::Alive(false)
+        }
+        Request::Watch { .. } => return Ok(Err(NoAnswer::Failed("a watch has no answer".into()))),
+    }))
+}
+
 /// By one read, with the registration: at one moment.
-async fn list(client: &mut Client, keys: &LockKeys, registration: &Registration) -> Result<Reply, NoAnswer> {
+async fn list(
+    client: &mut Client,
+    keys: &LockKeys,
+    registration: &Registration,
+) -> Result<Result<Reply, NoAnswer>, Error> {
     let all = TxnOp::get(keys.folder(), Some(GetOptions::new().with_prefix()));
     let own = TxnOp::get(registration.key(), None);
     let listed = client.txn(Txn::new().and_then([all, own])).await?;
@@ -75,12 +80,12 @@ async fn list(client: &mut Client, keys: &LockKeys, registration: &Registration)
     let mut ranges = listed.op_responses().into_iter();
     let (Some(TxnOpResponse::Get(all)), Some(TxnOpResponse::Get(own))) = (ranges.next(), ranges.next())
     else {
-        return Err(NoAnswer::Failed("etcd answered two reads by something else".into()));
+        return Ok(Err(NoAnswer::Failed("etcd answered two reads by something else".into())));
     };
     if !registration.is(own.kvs()) {
-        return Err(NoAnswer::Unregistered);
+        return Ok(Err(NoAnswer::Unregistered));
     }
-    snapshot::of(keys, at, all.kvs()).map(Reply::Listed).map_err(NoAnswer::Failed)
+    Ok(snapshot::of(keys, at, all.kvs()).map(Reply::Listed).map_err(NoAnswer::Failed))
 }
 
 fn transaction(

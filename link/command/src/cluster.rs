@@ -1,9 +1,13 @@
 //! How etcd is reached: what the command line says, the connection, and what an error of it means.
 
-use crate::{exit, failure::Failure, keys::Prefix};
+use crate::{
+    exit,
+    failure::Failure,
+    keys::Prefix,
+    members::{CallFailed, Members},
+};
 use etcd_client::{Certificate, Client, ConnectOptions, Error, Identity, TlsOptions};
-use std::{error::Error as _, fs, path::PathBuf, time::Duration};
-use tokio::time::timeout;
+use std::{error::Error as _, fs, future::Future, path::PathBuf, time::Duration};
 
 /// How long etcd may take for the first answer.
 const FIRST_ANSWER: Duration = Duration::from_secs(5);
@@ -72,22 +76,35 @@ impl Cluster {
         self.endpoints.join(",")
     }
 
-    /// Connects, and sees that it is an etcd of a version that will do.
-    pub async fn connect(&self) -> Result<Client, Failure> {
-        let options = self.options()?;
-        let connected = timeout(FIRST_ANSWER, Client::connect(&self.endpoints, Some(options)));
-        let mut client = match connected.await {
-            Ok(connected) => connected.map_err(|error| self.failed(&error))?,
-            Err(_) => return Err(self.silent()),
-        };
-        match timeout(FIRST_ANSWER, client.status()).await {
-            Ok(Ok(status)) => self.check_version(status.version())?,
-            // It asks a user for more rights than the keys need: it is etcd all the same.
-            Ok(Err(Error::GRpcStatus(status))) if status.message().contains("permission denied") => {}
-            Ok(Err(error)) => return Err(self.failed(&error)),
-            Err(_) => return Err(self.silent()),
+    /// Connects, and sees that a member is an etcd of a version that will do.
+    ///
+    /// # Errors
+    /// What the first member says, if none will do.
+    pub async fn connect(&self) -> Result<Members, Failure> {
+        let members = Members::new(&self.endpoints, self.options()?);
+        let mut first = None;
+        for _ in 0..members.count() {
+            match members.call(FIRST_ANSWER, |mut client| async move { client.status().await }).await {
+                Ok(status) => return self.check_version(status.version()).map(|()| members),
+                // It asks a user for more rights than the keys need: it is etcd all the same.
+                Err(CallFailed::Error(Error::GRpcStatus(status)))
+                    if status.message().contains("permission denied") =>
+                {
+                    return Ok(members);
+                }
+                Err(failed) => drop(first.get_or_insert(failed)),
+            }
         }
-        Ok(client)
+        Err(first.map_or_else(|| Failure::new(exit::USAGE, "no endpoints"), |failed| self.failed(&failed)))
+    }
+
+    /// Calls a member, and returns its answer; what fails is said as it is.
+    pub async fn call<T, F: Future<Output = Result<T, Error>>>(
+        &self,
+        members: &Members,
+        call: impl FnOnce(Client) -> F,
+    ) -> Result<T, Failure> {
+        members.call(FIRST_ANSWER, call).await.map_err(|failed| self.failed(&failed))
     }
 
     fn options(&self) -> Result<ConnectOptions, Failure> {
@@ -155,25 +172,24 @@ impl Cluster {
         Ok(())
     }
 
-    fn silent(&self) -> Failure {
-        let why = format!(
-            "etcd at {} does not answer within {} s: is it running, and reachable from here?",
-            self.endpoints(),
-            FIRST_ANSWER.as_secs()
-        );
-        Failure::new(exit::NO_ENGINE, why)
-    }
-
-    /// Returns what an error of a call means.
-    pub fn failed(&self, error: &Error) -> Failure {
-        let what = reason(error);
+    /// Returns what it means that a call failed.
+    fn failed(&self, failed: &CallFailed) -> Failure {
+        let what = why(failed);
         let hint = hint(&what);
         Failure::new(exit::NO_ENGINE, format!("etcd at {}: {what}{hint}", self.endpoints()))
     }
 }
 
+/// Returns why a call has no answer.
+pub fn why(failed: &CallFailed) -> String {
+    match failed {
+        CallFailed::Late(limit) => format!("no answer within {:.1} s", limit.as_secs_f64()),
+        CallFailed::Error(error) => reason(error),
+    }
+}
+
 /// Returns what an error says, down to its cause.
-pub fn reason(error: &Error) -> String {
+fn reason(error: &Error) -> String {
     let (mut said, mut cause) = match error {
         Error::GRpcStatus(status) => (vec![status.message().to_owned()], status.source()),
         Error::TransportError(transport) => (vec![transport.to_string()], transport.source()),
@@ -193,7 +209,7 @@ pub fn reason(error: &Error) -> String {
 /// Returns what to do about it, where that is known.
 fn hint(what: &str) -> &'static str {
     let says = |part: &str| what.contains(part);
-    if says("Connection refused") {
+    if says("Connection refused") || says("no answer") {
         "; is it running, and are the endpoints right?"
     } else if says("authentication failed") || says("user name is empty") {
         "; give the user and the password that it knows (--user NAME, ETCDCTL_PASSWORD)"

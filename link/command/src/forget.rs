@@ -4,12 +4,14 @@ use crate::{
     cluster::Cluster,
     exit,
     failure::Failure,
-    keys, print,
+    keys,
+    members::Members,
+    print,
     snapshot::{self, revision},
     status::locks,
     values::{Registered, Stored},
 };
-use etcd_client::{Client, Compare, CompareOp, GetOptions, Txn, TxnOp};
+use etcd_client::{Compare, CompareOp, GetOptions, GetResponse, Txn, TxnOp};
 use tokio::runtime;
 use turnlock_link_agent::{Config, Data, Held, Host, Key, Snapshot};
 
@@ -50,11 +52,11 @@ impl Forget {
     }
 
     async fn forget(&self) -> Result<(), Failure> {
-        let mut client = self.cluster.connect().await?;
-        let was_registered = self.end_registration(&mut client).await?;
+        let members = self.cluster.connect().await?;
+        let was_registered = self.end_registration(&members).await?;
         let mut names = Vec::new();
-        for (name, snapshot) in locks(&mut client, &self.cluster).await? {
-            if self.forget_at(&mut client, &name, snapshot).await? {
+        for (name, snapshot) in locks(&members, &self.cluster).await? {
+            if self.forget_at(&members, &name, snapshot).await? {
                 names.push(format!("{name:?}"));
             }
         }
@@ -75,11 +77,10 @@ impl Forget {
     }
 
     /// From then on no transaction of its agent is carried out. Returns whether it had one.
-    async fn end_registration(&self, client: &mut Client) -> Result<bool, Failure> {
-        let failed = |error| self.cluster.failed(&error);
+    async fn end_registration(&self, members: &Members) -> Result<bool, Failure> {
         let key = self.cluster.prefix().host(&self.host);
         for _ in 0..TRIES {
-            let found = client.get(key.as_str(), None).await.map_err(failed)?;
+            let found = self.get(members, &key, None).await?;
             let Some(pair) = found.kvs().first() else { return Ok(false) };
             let Some(known) = Registered::read(pair.value()) else {
                 let why =
@@ -91,8 +92,7 @@ impl Forget {
             }
             let compare = Compare::mod_revision(key.as_str(), CompareOp::Equal, pair.mod_revision());
             let put = TxnOp::put(key.as_str(), Registered { forgotten: true, ..known }.text(), None);
-            let written = client.txn(Txn::new().when([compare]).and_then([put])).await.map_err(failed)?;
-            if written.succeeded() {
+            if self.change(members, vec![compare], vec![put]).await? {
                 return Ok(true);
             }
         }
@@ -102,11 +102,10 @@ impl Forget {
     /// Returns whether it had the privilege of this lock.
     async fn forget_at(
         &self,
-        client: &mut Client,
+        members: &Members,
         name: &str,
         mut snapshot: Snapshot,
     ) -> Result<bool, Failure> {
-        let failed = |error| self.cluster.failed(&error);
         let keys = self.cluster.prefix().lock(name, &self.host);
         for _ in 0..TRIES {
             let held = snapshot.held.filter(|held| held.host == self.host);
@@ -130,16 +129,38 @@ impl Forget {
             if then.is_empty() {
                 return Ok(false);
             }
-            let done = client.txn(Txn::new().when(compares).and_then(then)).await.map_err(failed)?;
-            if done.succeeded() {
+            if self.change(members, compares, then).await? {
                 return Ok(held.is_some());
             }
-            let found =
-                client.get(keys.folder(), Some(GetOptions::new().with_prefix())).await.map_err(failed)?;
+            let all = GetOptions::new().with_prefix();
+            let found = self.get(members, keys.folder(), Some(all)).await?;
             let at = found.header().map_or(0, |header| header.revision());
             snapshot = snapshot::of(&keys, at, found.kvs()).map_err(|why| Failure::new(exit::FAILED, why))?;
         }
         Err(self.is_alive(&format!("{name:?} changes while it is looked at")))
+    }
+
+    async fn get(
+        &self,
+        members: &Members,
+        key: &str,
+        options: Option<GetOptions>,
+    ) -> Result<GetResponse, Failure> {
+        self.cluster.call(members, |mut client| async move { client.get(key, options).await }).await
+    }
+
+    /// Returns whether the comparisons held. A transaction that may have been carried out without an answer is refused when it is tried
+    /// again.
+    async fn change(
+        &self,
+        members: &Members,
+        compares: Vec<Compare>,
+        then: Vec<TxnOp>,
+    ) -> Result<bool, Failure> {
+        let change = Txn::new().when(compares).and_then(then);
+        let changed =
+            self.cluster.call(members, |mut client| async move { client.txn(change).await }).await?;
+        Ok(changed.succeeded())
     }
 
     fn is_alive(&self, why: &str) -> Failure {

@@ -10,6 +10,7 @@ mod failure;
 mod forget;
 mod keys;
 mod local;
+mod members;
 mod os;
 mod print;
 mod registration;

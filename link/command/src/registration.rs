@@ -1,6 +1,9 @@
 //! A host's name in etcd: which lock file has it, so that no second one takes it.
 
-use crate::{cluster::Cluster, exit, failure::Failure, keys::Prefix, os, print::fit, values::Registered};
+use crate::{
+    cluster::Cluster, exit, failure::Failure, keys::Prefix, members::Members, os, print::fit,
+    values::Registered,
+};
 use etcd_client::{Client, Compare, CompareOp, GetOptions, KeyValue, Txn, TxnOp};
 use std::path::Path;
 use turnlock::inspect;
@@ -20,17 +23,17 @@ impl Registration {
     /// # Errors
     /// Another file has the name, or this file has another; or the file has locks that are home, and no agent of it was ever here.
     pub async fn register(
-        client: &mut Client,
+        members: &Members,
         cluster: &Cluster,
         host: &Host,
         path: &Path,
         home: Option<&str>,
     ) -> Result<Self, Failure> {
         let (prefix, file) = (cluster.prefix(), identity(path)?);
-        let failed = |error| cluster.failed(&error);
         let key = prefix.host(host);
-        let found =
-            client.get(prefix.hosts(), Some(GetOptions::new().with_prefix())).await.map_err(failed)?;
+        let all = GetOptions::new().with_prefix();
+        let get = |mut client: Client| async move { client.get(prefix.hosts(), Some(all)).await };
+        let found = cluster.call(members, get).await?;
         let own = found.kvs().iter().find(|pair| pair.key() == key.as_bytes());
         check(prefix, host, &file, own, found.kvs(), home)?;
         let compare = match own {
@@ -39,7 +42,8 @@ impl Registration {
         };
         let value = Registered { file, pid: std::process::id(), forgotten: false }.text();
         let put = TxnOp::put(key.as_str(), value, None);
-        let written = client.txn(Txn::new().when([compare]).and_then([put])).await.map_err(failed)?;
+        let put = Txn::new().when([compare]).and_then([put]);
+        let written = cluster.call(members, |mut client| async move { client.txn(put).await }).await?;
         if !written.succeeded() {
             let why = format!(
                 "another agent began as host {host:?} at this very moment: every host has a name of its own, so use another one"

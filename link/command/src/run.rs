@@ -48,12 +48,12 @@ impl Run {
         let runtime = runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| Failure::of_system("cannot begin", error))?;
         let ended = runtime.block_on(async {
-            let mut client = self.cluster.connect().await?;
+            let members = self.cluster.connect().await?;
             let home = local.locks.iter().find(|lock| lock.linked.is_home()).map(|lock| lock.name.as_str());
             let (cluster, host) = (&self.cluster, &self.host);
-            let registration = Registration::register(&mut client, cluster, host, &self.file, home).await?;
+            let registration = Registration::register(&members, cluster, host, &self.file, home).await?;
             let config = Config { hold: self.hold * 1_000_000, ..Config::default() };
-            let agents = Agents::begin(client, cluster.prefix(), host, registration, config, local)?;
+            let agents = Agents::begin(members, cluster.prefix(), host, registration, config, local)?;
             print::message(&format!("host {host:?}: {} of {}", agents.names(), self.file.display()));
             agents.run().await
         });

@@ -5,6 +5,7 @@ use crate::{
     exit,
     failure::Failure,
     keys::Read,
+    members::Members,
     print::{self, fit},
     snapshot::assemble,
     values::{Registered, StoredData},
@@ -82,16 +83,17 @@ impl Status {
     }
 
     async fn shown(&self) -> Result<Shown, Failure> {
-        let mut client = self.cluster.connect().await?;
+        let members = self.cluster.connect().await?;
         let prefix = self.cluster.prefix();
-        let found = client.get(prefix.hosts(), Some(GetOptions::new().with_prefix())).await;
-        let found = found.map_err(|error| self.cluster.failed(&error))?;
+        let all = GetOptions::new().with_prefix();
+        let get = |mut client: Client| async move { client.get(prefix.hosts(), Some(all)).await };
+        let found = self.cluster.call(&members, get).await?;
         let hosts = found.kvs().iter().filter_map(|pair| {
             let host = pair.key_str().ok()?.strip_prefix(&prefix.hosts())?.to_owned();
             let Registered { file, forgotten, .. } = Registered::read(pair.value())?;
             Some(ShownHost { host, file, forgotten })
         });
-        let locks = locks(&mut client, &self.cluster).await?.into_iter().map(|(lock, known)| ShownLock {
+        let locks = locks(&members, &self.cluster).await?.into_iter().map(|(lock, known)| ShownLock {
             lock,
             mode: "kept",
             host: known.held.map(|held| held.host.to_string()),
@@ -137,10 +139,11 @@ impl Shown {
 }
 
 /// Returns all locks below the prefix, by name.
-pub async fn locks(client: &mut Client, cluster: &Cluster) -> Result<BTreeMap<String, Snapshot>, Failure> {
+pub async fn locks(members: &Members, cluster: &Cluster) -> Result<BTreeMap<String, Snapshot>, Failure> {
     let prefix = cluster.prefix();
-    let found = client.get(prefix.locks(), Some(GetOptions::new().with_prefix())).await;
-    let found = found.map_err(|error| cluster.failed(&error))?;
+    let all = GetOptions::new().with_prefix();
+    let get = |mut client: Client| async move { client.get(prefix.locks(), Some(all)).await };
+    let found = cluster.call(members, get).await?;
     let mut by_lock: BTreeMap<String, Vec<(Option<Read>, &KeyValue)>> = BTreeMap::new();
     for pair in found.kvs() {
         // What is of no lock is refused when it is put together.

@@ -1,13 +1,13 @@
 //! All watches of an agent's process, over one stream.
 
-use crate::{print, registration::Registration};
+use crate::{members::Members, print, registration::Registration};
 use etcd_client::{
-    Client, WatchOptions, WatchRequestSender, WatchResponse, WatchResponseStream, WatchStream,
+    Client, Error, WatchOptions, WatchRequestSender, WatchResponse, WatchResponseStream, WatchStream,
 };
 use std::{collections::HashMap, time::Duration};
 use tokio::{
     sync::mpsc::{UnboundedReceiver, UnboundedSender},
-    time::{sleep, timeout},
+    time::sleep,
 };
 
 /// A watch of a lock, which takes the place of the one before it.
@@ -40,54 +40,45 @@ const REST: Duration = Duration::from_millis(250);
 
 /// Watches, until no one sends watches any more. The stream is opened anew whenever it breaks.
 pub async fn watch(
-    client: Client,
+    members: Members,
     registration: Registration,
     mut asked: UnboundedReceiver<Watch>,
     seen: UnboundedSender<Seen>,
 ) {
     loop {
-        let Some(stream) = open(client.clone(), &registration).await else {
-            sleep(REST).await;
-            // Those that are asked for meanwhile are asked for when it opens: from the revision that they name on.
-            if asked.is_closed() {
-                return;
-            }
-            continue;
-        };
-        match is_registered(client.clone(), &registration).await {
-            Some(true) => {}
-            Some(false) => {
+        // Watches that are asked for before it is open are begun then, from the revision that they name on.
+        if asked.is_closed() {
+            return;
+        }
+        match members.call(OPENED, |client| open(client, &registration)).await {
+            Ok((_, false)) => {
                 let _ = seen.send(Seen::Unregistered);
                 return;
             }
-            None => continue,
-        }
-        let (requests, responses) = stream.split();
-        let mut opened = Opened { requests, watching: HashMap::new(), last: REGISTRATION };
-        let is_over = opened.go_on(responses, &mut asked, &seen).await;
-        // What they are about may have changed since.
-        for (lock, number) in opened.watching.into_values() {
-            let _ = seen.send(Seen::Changed { lock, number });
-        }
-        if is_over {
-            return;
+            Ok((stream, true)) => {
+                let (requests, responses) = stream.split();
+                let mut opened = Opened { requests, watching: HashMap::new(), last: REGISTRATION };
+                let is_over = opened.go_on(responses, &mut asked, &seen).await;
+                // What they are about may have changed since.
+                for (lock, number) in opened.watching.into_values() {
+                    let _ = seen.send(Seen::Changed { lock, number });
+                }
+                if is_over {
+                    return;
+                }
+            }
+            Err(_) => {}
         }
         sleep(REST).await;
     }
 }
 
-/// Opens the stream, with the watch of the registration.
-async fn open(client: Client, registration: &Registration) -> Option<WatchStream> {
+/// Opens the stream, with the watch of the registration, and returns whether that is what it was: it may have changed before.
+async fn open(mut client: Client, registration: &Registration) -> Result<(WatchStream, bool), Error> {
     let options = WatchOptions::new().with_watch_id(REGISTRATION);
-    let mut watches = client.watch_client();
-    let opened = timeout(OPENED, watches.watch(registration.key(), Some(options))).await;
-    opened.ok()?.ok()
-}
-
-/// Returns whether the registration is what it was: it may have changed before the stream was opened. `None`: etcd does not say.
-async fn is_registered(mut client: Client, registration: &Registration) -> Option<bool> {
-    let found = timeout(OPENED, client.get(registration.key(), None)).await.ok()?.ok()?;
-    Some(registration.is(found.kvs()))
+    let stream = client.watch_client().watch(registration.key(), Some(options)).await?;
+    let found = client.get(registration.key(), None).await?;
+    Ok((stream, registration.is(found.kvs())))
 }
 
 /// An open stream.

@@ -5,7 +5,7 @@ use crate::{
     host::{Host, status},
 };
 use nix::sys::signal::Signal;
-use std::thread;
+use std::{net::TcpListener, thread};
 use support::until;
 
 #[test]
@@ -56,4 +56,20 @@ fn compacted_revisions_lose_nothing() {
         let json: serde_json::Value = serde_json::from_str(&revision).unwrap();
         etcd.ctl(&["compact", &json["header"]["revision"].to_string()]);
     }
+}
+
+#[test]
+fn a_member_that_is_dead_or_silent_is_left_for_the_next_one() {
+    let Some(etcd) = etcd() else { return };
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let others = ["127.0.0.1:1".to_owned(), silent.local_addr().unwrap().to_string()];
+    let hosts = ["a", "b"].map(|name| {
+        let at = usize::from(name == "b");
+        let endpoints: &'static str = format!("{},{}", others[at], etcd.endpoint()).leak();
+        Host::with(&etcd, name, &["--endpoints", endpoints])
+    });
+    let (first, _) = hosts[0].enter();
+    let (second, _) = hosts[1].enter();
+    let (third, _) = hosts[0].enter();
+    assert!(first < second && second < third, "{first} {second} {third}");
 }

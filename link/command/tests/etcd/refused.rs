@@ -58,7 +58,11 @@ fn an_engine_that_cannot_be_reached_or_refuses_is_told_of() {
     refuses(&["--endpoints", "127.0.0.1:1"], 69, "Connection refused (os error 111); is it running");
     // It takes connections, and says nothing.
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
-    refuses(&["--endpoints", &silent.local_addr().unwrap().to_string()], 69, "does not answer within 5 s");
+    refuses(
+        &["--endpoints", &silent.local_addr().unwrap().to_string()],
+        69,
+        "no answer within 5.0 s; is it running",
+    );
     refuses(&["--endpoints", &etcd.endpoint().replace("http:", "https:")], 69, "one side speaks TLS");
     refuses(&["--user", "app"], 64, "the password of app is missing");
     refuses(&["--user", "app:secret"], 69, "authentication is not enabled");
