@@ -10,9 +10,11 @@ mod outage;
 mod refused;
 mod requests;
 mod tls;
+mod torture;
 
 support::watched_for_seconds!(support::watchdog::USUAL);
 
 use host::holder;
+use torture::victim;
 
-support::roles! { holder }
+support::roles! { holder, victim }
