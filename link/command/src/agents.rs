@@ -5,6 +5,7 @@ use crate::{
     exit,
     failure::Failure,
     keys::{LockKeys, Prefix},
+    leaving::{self, Leaving},
     local::{self, Local, LocalFile},
     members::Members,
     os::{self, Timer},
@@ -21,7 +22,9 @@ use tokio::{
     time::sleep,
 };
 use turnlock::{Error, LinkedMutex};
-use turnlock_link_agent::{Action, Agent, Config, Event, Failed, Host, Nanoseconds, Reply, Request};
+use turnlock_link_agent::{
+    Action, Agent, Config, Event, Failed, Found, Host, Nanoseconds, Reply, Request, Snapshot,
+};
 
 /// How often an agent is told which tokens were used, while its lock is home: a block lasts for minutes.
 const TOLD_TOKENS: Nanoseconds = 10_000_000_000;
@@ -49,6 +52,9 @@ struct One {
     agent: Agent,
     wakes_at: Option<Nanoseconds>,
     told_token: u64,
+    /// How many calls are under way.
+    calls: usize,
+    leaving: Leaving,
 }
 
 /// All agents of this process.
@@ -104,7 +110,16 @@ impl Agents {
             let found = local.found();
             let (agent, actions) = Agent::new(host.clone(), config, found, now, 0);
             let keys = prefix.lock(&local.name, host);
-            agents.all.push(One { local, keys, agent, wakes_at: None, told_token: found.last_token });
+            let told_token = found.last_token;
+            agents.all.push(One {
+                local,
+                keys,
+                agent,
+                wakes_at: None,
+                told_token,
+                calls: 0,
+                leaving: Leaving::No,
+            });
             agents.act(at, actions)?;
         }
         Ok(agents)
@@ -115,8 +130,8 @@ impl Agents {
         self.all.iter().map(|one| format!("{:?}", one.local.name)).collect::<Vec<_>>().join(", ")
     }
 
-    /// Runs until it is asked to end, or cannot go on.
-    pub async fn run(mut self) -> Result<(), Failure> {
+    /// Runs until it is asked to end, or cannot go on. `leaves`: it gives up what the host has before it ends.
+    pub async fn run(mut self, leaves: bool) -> Result<(), Failure> {
         let of_system = |error| Failure::of_system("cannot wait", error);
         let rings = self.tell.clone();
         let mut timer = Timer::new(move || rings.send(Told::Time).is_ok()).map_err(of_system)?;
@@ -127,11 +142,25 @@ impl Agents {
             let is_registered = tokio::select! {
                 told = self.told.recv() => self.on_told(told.expect("this holds a sender"))?,
                 seen = self.seen.recv() => self.on_seen(seen)?,
-                _ = terminate.recv() => return Ok(()),
-                _ = interrupt.recv() => return Ok(()),
+                _ = terminate.recv() => {
+                    if !(leaves && self.begin_to_leave()?) {
+                        return Ok(());
+                    }
+                    true
+                }
+                _ = interrupt.recv() => {
+                    if !(leaves && self.begin_to_leave()?) {
+                        return Ok(());
+                    }
+                    true
+                }
             };
+            if self.all.iter().all(|one| one.leaving == Leaving::HasLeft) {
+                print::message("all its locks are away, and other hosts may have them");
+                return Ok(());
+            }
             if !is_registered {
-                return Err(self.leave().await);
+                return Err(self.give_way().await);
             }
         }
     }
@@ -182,6 +211,9 @@ impl Agents {
     fn on_told(&mut self, told: Told) -> Result<bool, Failure> {
         match told {
             Told::Wanted(at) => {
+                if self.all[at].leaving != Leaving::No {
+                    return Ok(true);
+                }
                 // It may be home, with its block used up.
                 self.tell_tokens(at)?;
                 self.tell(at, Event::Wanted)?;
@@ -192,7 +224,7 @@ impl Agents {
                 let linked = &self.all[at].local.linked;
                 let (last_token, data) = (linked.last_token(), local::data(linked.data()));
                 self.tell(at, Event::MovedAway { last_token, data })?;
-                if self.all[at].local.has_waiters() {
+                if self.all[at].leaving == Leaving::No && self.all[at].local.has_waiters() {
                     self.tell(at, Event::Wanted)?;
                 }
             }
@@ -206,9 +238,19 @@ impl Agents {
                 ));
                 self.move_away(at, REST);
             }
+            Told::Answered { lock, answer, .. } if self.all[lock].leaving == Leaving::AwaitsAnswers => {
+                self.note_silence(&answer);
+                self.all[lock].calls -= 1;
+                self.leave_if_answered(lock)?;
+            }
             Told::Answered { answer: Err(NoAnswer::Unregistered), .. } => return Ok(false),
             Told::Answered { lock, call, answer } => {
+                self.all[lock].calls -= 1;
                 self.note_silence(&answer);
+                let answer = match (self.all[lock].leaving, answer) {
+                    (Leaving::Leaves, Ok(Reply::Listed(known))) => self.on_listed_leaving(lock, known),
+                    (_, answer) => answer,
+                };
                 self.tell(lock, Event::Answered { call, reply: answer.map_err(|_| Failed) })?;
             }
         }
@@ -233,7 +275,50 @@ impl Agents {
         }
     }
 
+    /// Returns whether that is begun; not if it was.
+    fn begin_to_leave(&mut self) -> Result<bool, Failure> {
+        if self.all.iter().any(|one| one.leaving != Leaving::No) {
+            return Ok(false);
+        }
+        print::message(
+            "it was asked to end: it moves all its locks away, and gives up what this host has of them",
+        );
+        for at in 0..self.all.len() {
+            self.all[at].leaving = Leaving::AwaitsAnswers;
+            self.leave_if_answered(at)?;
+        }
+        Ok(true)
+    }
+
+    /// Begins an agent anew that leaves, if no call of the one before it is under way.
+    fn leave_if_answered(&mut self, at: usize) -> Result<(), Failure> {
+        let one = &mut self.all[at];
+        if one.calls > 0 {
+            return Ok(());
+        }
+        one.leaving = Leaving::Leaves;
+        let found = Found { is_wanted: false, ..one.local.found() };
+        let config = Config { hold: 0, ..self.config };
+        let host = one.keys.host().clone();
+        let (agent, actions) = Agent::new(host, config, found, os::now(), leaving::FIRST_NUMBER);
+        one.agent = agent;
+        self.act(at, actions)
+    }
+
+    /// Returns what an agent that leaves is told of the keys, and notes if it has left.
+    fn on_listed_leaving(&mut self, at: usize, known: Snapshot) -> Result<Reply, NoAnswer> {
+        let one = &mut self.all[at];
+        if !one.local.linked.is_home() && leaving::has_nothing(&known, one.keys.host()) {
+            one.leaving = Leaving::HasLeft;
+        }
+        Ok(Reply::Listed(leaving::with_one_more_host(known)))
+    }
+
+    /// An agent that waits for answers of the one before it is told nothing.
     fn tell(&mut self, at: usize, event: Event) -> Result<(), Failure> {
+        if matches!(self.all[at].leaving, Leaving::AwaitsAnswers | Leaving::HasLeft) {
+            return Ok(());
+        }
         let actions = self.all[at].agent.on(os::now(), event);
         self.act(at, actions)
     }
@@ -270,12 +355,13 @@ impl Agents {
         Ok(())
     }
 
-    fn call(&self, lock: usize, call: u64, request: Request) {
+    fn call(&mut self, lock: usize, call: u64, request: Request) {
         let (members, keys, registration) =
             (self.members.clone(), self.all[lock].keys.clone(), self.registration.clone());
         // The agent gives up after that.
         let limit = Duration::from_nanos(self.config.answer);
         let is_told = !matches!(request, Request::Revoke { .. });
+        self.all[lock].calls += usize::from(is_told);
         let tell = self.tell.clone();
         spawn(async move {
             let answer = answers::answer(members, keys, registration, request, limit).await;
@@ -299,7 +385,7 @@ impl Agents {
     }
 
     /// The host was forgotten, or another agent follows: no program of it must be inside any more. Returns why it ends, once all locks are away.
-    async fn leave(self) -> Failure {
+    async fn give_way(self) -> Failure {
         let why = format!(
             "{} is not this agent's any more: the host was forgotten, or another agent began under its name; all its locks are moved away",
             self.registration.key()

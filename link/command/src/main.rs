@@ -9,6 +9,7 @@ mod exit;
 mod failure;
 mod forget;
 mod keys;
+mod leaving;
 mod local;
 mod members;
 mod os;

@@ -10,7 +10,7 @@ use turnlock_link_agent::{Config, Host};
 /// Run this host's agents: bring linked locks home when programs want them, and let other hosts have them
 ///
 /// Runs until it is ended. Its locks stay home or away then, as they are: programs go on with one that is home, wait for one that is
-/// away, and the next agent goes on from there. One agent for a lock file at a time; each host has a name of its own.
+/// away, and the next agent goes on from there; no other host gets a lock that is home meanwhile. With --leave others do. One agent for a lock file at a time; each host has a name of its own.
 ///
 /// While etcd does not answer, a lock that is home stays home, and one that is away stays away; it says so on standard error, once.
 #[derive(clap::Args)]
@@ -37,6 +37,10 @@ pub struct Run {
     /// For so many milliseconds programs of this host may go on after another host was seen to want the lock
     #[arg(long, value_name = "MS", default_value_t = 20, value_parser = clap::value_parser!(u64).range(..=3_600_000))]
     hold: u64,
+    /// When it is asked to end (SIGTERM, SIGINT), first move all locks away and give up what this host has of them, so that other
+    /// hosts go on while it is down. Its programs wait until an agent is back. A second signal ends it at once
+    #[arg(long)]
+    leave: bool,
     #[command(flatten)]
     cluster: Cluster,
 }
@@ -55,7 +59,7 @@ impl Run {
             let config = Config { hold: self.hold * 1_000_000, ..Config::default() };
             let agents = Agents::begin(members, cluster.prefix(), host, registration, config, local)?;
             print::message(&format!("host {host:?}: {} of {}", agents.names(), self.file.display()));
-            agents.run().await
+            agents.run(self.leave).await
         });
         // A thread that waits for a lock, to move it away, ends with the process, and is reaped.
         runtime.shutdown_background();

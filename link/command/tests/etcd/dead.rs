@@ -2,8 +2,9 @@
 
 use crate::{
     engine::etcd,
-    host::{Host, until_queued},
+    host::{Host, status, until_queued},
 };
+use nix::sys::signal::Signal;
 use std::thread;
 use support::until;
 
@@ -80,9 +81,50 @@ fn an_agent_that_is_asked_to_end_leaves_its_locks_as_they_are() {
     let Some(etcd) = etcd() else { return };
     let mut a = Host::new(&etcd, "a");
     let (first, _) = a.enter();
-    a.signal_agent(nix::sys::signal::Signal::SIGTERM);
+    a.signal_agent(Signal::SIGTERM);
     let (code, said) = a.agent_ends();
     assert_eq!(code, Some(0), "{said}");
     assert!(a.is_home());
     assert_eq!(a.enter().0, first + 1);
+}
+
+#[test]
+fn a_host_that_leaves_gives_up_what_it_has_and_comes_back() {
+    let Some(etcd) = etcd() else { return };
+    let (mut a, b) = (Host::with(&etcd, "a", &["--leave"]), Host::new(&etcd, "b"));
+    let (mut holder, first) = a.holder();
+    thread::scope(|programs| {
+        let behind = a.mutex();
+        let waits = programs
+            .spawn(move || behind.lock_for(support::limit::seconds(100)).map(|guard| guard.fencing_token()));
+        support::until_waiting(&a.path(), crate::host::LOCK, 1);
+        a.signal_agent(Signal::SIGTERM);
+        support::until_waiting(&a.path(), crate::host::LOCK, 2);
+        holder.tell("leave");
+        let (code, said) = a.agent_ends();
+        assert!(code == Some(0) && said.contains("other hosts may have them"), "{code:?} {said}");
+        assert_eq!(status(&etcd), (None, Vec::new()), "no host has it, and none waits");
+        let (second, told) = b.enter();
+        assert!(first < second && !told, "{first} {second} {told}");
+        a.start();
+        let third = waits.join().unwrap().unwrap();
+        assert!(third == first + 1 || third > second, "{first} {second} {third}");
+    });
+    holder.expect("left");
+}
+
+#[test]
+fn a_second_signal_ends_one_that_leaves() {
+    let Some(etcd) = etcd() else { return };
+    let mut a = Host::with(&etcd, "a", &["--leave"]);
+    let (mut holder, first) = a.holder();
+    a.signal_agent(Signal::SIGTERM);
+    until("it leaves", || !support::queue_at(&a.path(), crate::host::LOCK).is_empty());
+    a.signal_agent(Signal::SIGINT);
+    let (code, said) = a.agent_ends();
+    assert_eq!(code, Some(0), "{said}");
+    holder.tell("leave");
+    holder.expect("left");
+    assert!(a.is_home());
+    assert_eq!(a.enter(), (first + 1, false));
 }
