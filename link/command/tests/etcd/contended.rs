@@ -2,7 +2,7 @@
 
 use crate::{
     engine::etcd,
-    host::{Host, until_queued},
+    host::{Host, LOCK, until_queued},
 };
 use std::{
     sync::{
@@ -12,7 +12,7 @@ use std::{
     thread,
     time::Duration,
 };
-use support::{Dice, until};
+use support::Dice;
 
 /// The entries of each program.
 const ENTRIES: u64 = 12;
@@ -69,11 +69,9 @@ fn hosts_are_served_in_the_order_in_which_they_came() {
         enters(&hosts[2]);
         until_queued(&etcd, &["b", "c"]);
         // The agent of the first one waits in the queue of its own lock; a program that comes after it waits for the other hosts.
-        until("the agent waits to move the lock away", || {
-            !support::queue_at(&hosts[0].path(), crate::host::LOCK).is_empty()
-        });
+        support::until_waiting(&hosts[0].path(), LOCK, 1);
         enters(&hosts[0]);
-        support::until_waiting(&hosts[0].path(), crate::host::LOCK, 2);
+        support::until_waiting(&hosts[0].path(), LOCK, 2);
         holder.tell("leave");
     });
     assert_eq!(order.into_inner().unwrap(), ["b", "c", "a"]);

@@ -1,12 +1,12 @@
 //! The engine is away, and comes back.
 
 use crate::{
-    engine::etcd,
+    engine::{Etcd, cluster, etcd},
     host::{Host, status},
 };
 use nix::sys::signal::Signal;
 use std::{net::TcpListener, thread};
-use support::until;
+use support::{until, until_some};
 
 #[test]
 fn an_engine_that_is_stopped_stops_no_program_at_home_and_gives_the_lock_to_no_other_host() {
@@ -72,4 +72,39 @@ fn a_member_that_is_dead_or_silent_is_left_for_the_next_one() {
     let (second, _) = hosts[1].enter();
     let (third, _) = hosts[0].enter();
     assert!(first < second && second < third, "{first} {second} {third}");
+}
+
+#[test]
+fn a_cluster_goes_on_without_its_leader_and_the_agents_with_it() {
+    let Some(members) = cluster() else { return };
+    let all: Vec<_> = members.iter().map(Etcd::endpoint).collect();
+    let all: &'static str = all.join(",").leak();
+    let hosts = ["a", "b"].map(|name| Host::with(&members[0], name, &["--endpoints", all]));
+    let mut last = 0;
+    let mut enter = |host: &Host| {
+        let (token, told) = host.enter();
+        assert!(token > last && !told, "{last} {token}");
+        last = token;
+    };
+    for signal in [Some(Signal::SIGSTOP), None] {
+        hosts.iter().for_each(&mut enter);
+        let leader = until_some("there is a leader", || members.iter().find(|member| member.is_leader()));
+        match signal {
+            Some(signal) => leader.signal(signal),
+            None => leader.kill(),
+        }
+        hosts.iter().for_each(&mut enter);
+        match signal {
+            Some(_) => leader.signal(Signal::SIGCONT),
+            None => leader.restart(),
+        }
+        until("it is one of three again", || leader.answers());
+    }
+    // Most members are gone: what is home stays home, and comes to no other host.
+    members[..2].iter().for_each(Etcd::kill);
+    enter(&hosts[1]);
+    assert!(hosts[0].is_closed());
+    members[..2].iter().for_each(Etcd::start);
+    members.iter().for_each(Etcd::until_it_answers);
+    hosts.iter().for_each(&mut enter);
 }
