@@ -4,6 +4,7 @@ use crate::{
     engine::etcd,
     host::{Host, failed, linked, status},
 };
+use nix::sys::signal::Signal;
 use support::until;
 
 #[test]
@@ -57,4 +58,21 @@ fn a_host_that_has_no_lock_and_no_agent_is_not_forgotten() {
     assert!(linked(&etcd, &["forget", "a"]).status.success());
     let (code, said) = failed(&etcd, &["forget", "a"]);
     assert!(code == Some(1) && said.contains("host \"a\" has no lock"), "{code:?} {said}");
+}
+
+#[test]
+fn an_agent_that_was_stopped_while_its_host_was_forgotten_moves_its_locks_away_when_it_goes_on() {
+    let Some(etcd) = etcd() else { return };
+    let (mut a, b) = (Host::new(&etcd, "a"), Host::new(&etcd, "b"));
+    let (first, _) = a.enter();
+    a.signal_agent(Signal::SIGSTOP);
+    assert!(b.is_closed(), "a host that is silent keeps what it has");
+    assert!(linked(&etcd, &["forget", "a"]).status.success());
+    let (second, told) = b.enter();
+    assert!(second > first && told, "{first} {second} {told}");
+    a.signal_agent(Signal::SIGCONT);
+    let (code, said) = a.agent_ends();
+    assert!(code == Some(1) && said.contains("all its locks are away"), "{code:?} {said}");
+    assert!(!a.is_home() && a.is_closed());
+    assert_eq!(b.enter(), (second + 1, false));
 }
