@@ -1,22 +1,23 @@
 //! The attachment: a participant of this process attached to a slot of a file, and its part in each lock.
 
 use super::{
+    cached::{FileKey, HomeLine, Line, ThreadLine},
     calls::{AtHome, Call, Calls, Doing, ThisThread},
     message_service::{Membership, MessageService},
     open_file::OpenFile,
 };
-use crate::layout::{CellOffset, LivenessLockKind, SlotState};
+use crate::layout::{LivenessLockKind, SlotState};
 use crate::os::{
     fork::{ForkGuard, ForkGuarded, process_mark},
     liveness_lock::{LivenessLock, Probe},
     membarrier, memory,
-    wipe_on_fork::{WipeOnFork, Wipeable},
+    wipe_on_fork::WipeOnFork,
     zeroed,
 };
 use crate::recovery;
 use crate::registers::unpark_at;
 use crate::slots;
-use std::{cell::Cell, hint::assert_unchecked, os::fd::RawFd, ptr, sync::Arc};
+use std::{os::fd::RawFd, ptr, sync::Arc};
 use turnlock_core::acquire::{local::LocalState, recursion::Recursion};
 use turnlock_core::algorithm::{bias::Mark, light_barrier::FileBarrier};
 use turnlock_core::error::{Error, Result};
@@ -43,8 +44,6 @@ pub struct Attachment {
     pub mark: Mark,
     process: u64,
     detached: AtomicBool,
-    /// The threads that are in a call on it, for participants that threads share.
-    calls: Calls,
     /// Its part in locks by messages.
     message_service: MessageService,
     liveness_lock: ForkGuarded<Option<LivenessLock>>,
@@ -53,116 +52,11 @@ pub struct Attachment {
     local: Box<[AtomicU64]>,
     /// For each region how long the last section was that it had waited for: see [`Attachment::section`].
     sections: Box<[AtomicU64]>,
-    /// What the fast path needs of all this.
-    pub(super) fast_path: WipeOnFork<FastPathCache>,
+    /// What the fast path needs of all this, if it is a thread's.
+    pub(super) of_its_thread: WipeOnFork<ThreadLine>,
+    /// Likewise, if threads share it, and those that are in a call on it.
+    home: WipeOnFork<HomeLine>,
 }
-
-/// What the fast path needs to know of an attachment, in one cache line. Zeros in a forked child, which matches no file.
-#[derive(Clone, Copy)]
-pub struct FastPathCache {
-    pub(super) file: FileKey,
-    pub(super) local: *const AtomicU64,
-    pub(super) cell: CellOffset,
-    pub(super) mark: Mark,
-    pub(super) sole_process: *const AtomicU64,
-    pub(super) process: u64,
-    /// The attachment itself; NULL if it is not a thread's.
-    pub(super) attachment: *const Attachment,
-    /// How many slots more than one the thread has, in any file; NULL if it is not a thread's.
-    pub(super) more: *const Cell<usize>,
-}
-
-/// What the fast path needs to know of an attachment at one lock.
-#[derive(Clone, Copy)]
-pub struct Cached<'a> {
-    /// What it knows of its part in the lock.
-    pub local: LocalState<'a>,
-    /// How it claims the lock.
-    pub mode_word: &'a AtomicU64,
-    /// Where its cell lies in each region of the file.
-    pub cell: CellOffset,
-    /// How a lock's bias word reads while the lock is biased to it.
-    pub mark: &'a Mark,
-    /// Its side of the barriers.
-    pub light: FileBarrier<'a>,
-    /// [`FastPathCache::more`].
-    pub(super) more: *const Cell<usize>,
-}
-
-/// Where a participant's words for one lock lie among those that it has for each of its file, in bytes.
-#[derive(Clone, Copy)]
-pub struct LocalOffset(usize);
-
-impl LocalOffset {
-    /// Of the lock of `region`.
-    pub fn of(region: usize) -> Self {
-        Self(2 * region * size_of::<AtomicU64>())
-    }
-}
-
-impl FastPathCache {
-    /// What it says of the lock of `region`.
-    ///
-    /// # Safety
-    /// It is that of an attachment in a file that is open for all of `'file` and has such a region, found by the file's
-    /// key.
-    #[inline(always)]
-    pub(super) unsafe fn at<'file>(&'file self, local: LocalOffset) -> Cached<'file> {
-        // SAFETY: the attachment has two for each region of its file, whose mapping has the header; and only what a forked child
-        // has is NULL, which is no file's.
-        let (local, mode_word, sole_process) = unsafe {
-            assert_unchecked(!self.local.is_null() && !self.sole_process.is_null());
-            let local = self.local.byte_add(local.0);
-            (LocalState(&*local), &*local.add(1), &*self.sole_process)
-        };
-        let light = FileBarrier { sole_process, process: &self.process };
-        Cached { local, mode_word, cell: self.cell, mark: &self.mark, light, more: self.more }
-    }
-
-    /// No file's.
-    const NONE: Self = Self {
-        file: FileKey(0),
-        local: ptr::null(),
-        cell: CellOffset::NONE,
-        mark: Mark::NONE,
-        sole_process: ptr::null(),
-        process: 0,
-        attachment: ptr::null(),
-        more: ptr::null(),
-    };
-}
-
-/// An open file, to be compared only: its address.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FileKey(usize);
-
-impl FileKey {
-    /// That of no file, so that a call that looks for it goes the slow way. Neither a forked child's zeros nor an address.
-    pub const OF_NONE: Self = Self(1);
-
-    /// Of a lock in `file`, for the fast path: that of no file, if whatever happens in it is to be recorded, so that every
-    /// acquisition goes the other way.
-    pub fn of_locks_in(file: &Arc<OpenFile>) -> Self {
-        if file.has_recording() { Self::OF_NONE } else { Self::of(file) }
-    }
-
-    /// Of `file`.
-    pub fn of(file: &Arc<OpenFile>) -> Self {
-        Self(Arc::as_ptr(file).addr())
-    }
-
-    /// Never 0.
-    pub fn number(self) -> usize {
-        self.0
-    }
-}
-
-// SAFETY: numbers and pointers: zeros are a value, and nothing to drop.
-unsafe impl Wipeable for FastPathCache {}
-// SAFETY: the file and the array are shared between threads anyway.
-unsafe impl Send for FastPathCache {}
-// SAFETY: as above.
-unsafe impl Sync for FastPathCache {}
 
 /// How a participant is to be attached.
 #[derive(Clone, Debug, Default)]
@@ -198,7 +92,8 @@ impl Attachment {
         file.touch_now_and_then();
         let local = zeroed::zeroed_words(2 * (file.geometry().locks() as usize + 1))?;
         let sections = zeroed::zeroed_words(file.geometry().locks() as usize + 1)?;
-        let mut fast_path = WipeOnFork::new(FastPathCache::NONE)?;
+        let mut of_its_thread = WipeOnFork::new(ThreadLine::NONE)?;
+        let mut home = WipeOnFork::new(HomeLine::none())?;
         let liveness_lock = claim(file, kind, options)?;
         let slot = liveness_lock.slot();
         let is_of_a_dead_one = file.view().slots()[slot].state.load(Acquire) != SlotState::Free as u32;
@@ -211,14 +106,11 @@ impl Attachment {
         }
         file.lower_bound(slot);
         let (mark, cell) = (Mark::new(slot), file.view().cell_offset(slot));
-        let (key, local_at) = (FileKey::of(file), local.as_ptr());
         let (process, sole_process) = (process_mark(), ptr::from_ref(&file.view().header().sole_process));
-        fast_path.change(|fast_path| {
-            let (attachment, more) = (ptr::null(), ptr::null());
-            let local = local_at;
-            *fast_path =
-                FastPathCache { file: key, local, cell, mark, sole_process, process, attachment, more };
-        });
+        let line = Line { local: local.as_ptr(), cell, mark, sole_process, process };
+        of_its_thread.change(|thread| (thread.file, thread.line) = (FileKey::of(file), line));
+        let has_home = !options.of_thread && membarrier::register();
+        home.change(|home| (home.line, home.calls) = (line, Calls::new(has_home)));
         Ok(Self {
             file: file.clone(),
             slot,
@@ -228,12 +120,12 @@ impl Attachment {
             mark,
             process,
             detached: AtomicBool::new(false),
-            calls: Calls::new(!options.of_thread && membarrier::register()),
             message_service: MessageService::default(),
             liveness_lock: ForkGuarded::new(Some(liveness_lock)),
             local,
             sections,
-            fast_path,
+            of_its_thread,
+            home,
         })
     }
 
@@ -303,17 +195,18 @@ impl Attachment {
         Ok(())
     }
 
-    /// What the fast path needs of it, if it is one in `file`. For participants that threads share; those of threads are
-    /// found by [`super::thread::cached`].
-    ///
-    /// # Safety
-    /// `file` is open for all of `'a`, and has such a region.
+    /// What the fast path needs of it, if it is one in `file`, and which threads are in a call on it. For participants that threads
+    /// share; those of threads are found by [`super::thread::cached`]. In a forked child the line is zeros.
     #[inline(always)]
-    pub(super) unsafe fn cached<'a>(&'a self, file: FileKey, local: LocalOffset) -> Option<Cached<'a>> {
-        // SAFETY: its own, which lives as long; in a forked child it is zeros.
-        let cache = unsafe { &*self.fast_path.place() };
-        // SAFETY: the caller's promise.
-        (cache.file == file).then(|| unsafe { cache.at(local) })
+    pub fn home(&self) -> &HomeLine {
+        // SAFETY: its own, which lives as long; all that changes in it are atomics.
+        unsafe { &*self.home.place() }
+    }
+
+    /// What a thread's attachment has for the fast path. In a forked child it is zeros.
+    pub(super) fn of_its_thread(&self) -> &ThreadLine {
+        // SAFETY: its own, which lives as long; its thread alone changes it.
+        unsafe { &*self.of_its_thread.place() }
     }
 
     /// Its side of the barriers of its file.
@@ -352,21 +245,21 @@ impl Attachment {
     /// Begins what the fast path does, if the calling thread is the home thread. See [`Calls::begin_at_home`].
     #[inline(always)]
     pub fn begin_at_home(&self, doing: Doing) -> Option<AtHome<'_>> {
-        self.calls.begin_at_home(ThisThread, doing)
+        self.home().begin(doing)
     }
 
     /// Begins to take the lock of `region`: one thread at a time, for participants that threads share. Errors as
     /// [`Attachment::check`] and [`Calls::begin_taking`].
     pub fn begin_taking(&self, region: usize) -> Result<Call<'_>> {
         self.check()?;
-        self.calls.begin_taking(ThisThread, region)
+        self.home().calls.begin_taking(ThisThread, region)
     }
 
     /// Begins what only the holder of the lock of `region` does, likewise. Errors as [`Attachment::check`] and
     /// [`Calls::begin_leaving`].
     pub fn begin_leaving(&self, region: usize) -> Result<()> {
         self.check()?;
-        self.calls.begin_leaving(ThisThread, region)
+        self.home().calls.begin_leaving(ThisThread, region)
     }
 
     /// Its part in the lock by messages in `region`, whose name has this generation; begun now if it has none there. Errors as

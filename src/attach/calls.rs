@@ -54,22 +54,22 @@ mod tests {
     #[test]
     fn the_first_that_takes_is_at_home_until_another_comes() {
         let calls = at_home();
-        assert_eq!(act_at_home(&calls, Doing::Taking, || 7), Some(7));
-        assert_eq!(elsewhere(|| act_at_home(&calls, Doing::Taking, || 7)), None);
+        assert_eq!(act_at_home(&calls, Doing::TAKING, || 7), Some(7));
+        assert_eq!(elsewhere(|| act_at_home(&calls, Doing::TAKING, || 7)), None);
         // That one only tried.
-        assert_eq!(act_at_home(&calls, Doing::Leaving(1), || 7), Some(7));
+        assert_eq!(act_at_home(&calls, Doing::leaving(1), || 7), Some(7));
         elsewhere(|| calls.begin_leaving(ThisThread, 1).unwrap());
-        assert_eq!(act_at_home(&calls, Doing::Taking, || 7), None);
-        assert_eq!(elsewhere(|| act_at_home(&calls, Doing::Taking, || 7)), None);
+        assert_eq!(act_at_home(&calls, Doing::TAKING, || 7), None);
+        assert_eq!(elsewhere(|| act_at_home(&calls, Doing::TAKING, || 7)), None);
     }
 
     #[test]
     fn nobody_is_at_home_where_nobody_may_be_or_came_yet() {
         let calls = Calls::new(false);
         drop(calls.begin_taking(ThisThread, 1).unwrap());
-        assert_eq!(act_at_home(&calls, Doing::Taking, || 7), None);
+        assert_eq!(act_at_home(&calls, Doing::TAKING, || 7), None);
         let calls = Calls::new(true);
-        assert_eq!(act_at_home(&calls, Doing::Taking, || 7), None);
+        assert_eq!(act_at_home(&calls, Doing::TAKING, || 7), None);
         assert!(matches!(calls.begin_leaving(ThisThread, 1), Err(Error::NotOwner)));
     }
 
@@ -78,9 +78,9 @@ mod tests {
         // By a signal handler of the thread, or by another thread.
         for comes in [|act: &(dyn Fn() + Sync)| act(), |act: &(dyn Fn() + Sync)| elsewhere(act)] {
             let calls = at_home();
-            act_at_home(&calls, Doing::Taking, || {
+            act_at_home(&calls, Doing::TAKING, || {
                 comes(&|| {
-                    assert_eq!(act_at_home(&calls, Doing::Taking, || 7), None);
+                    assert_eq!(act_at_home(&calls, Doing::TAKING, || 7), None);
                     for region in [1, 2] {
                         assert!(matches!(
                             calls.begin_taking(ThisThread, region),
@@ -91,7 +91,7 @@ mod tests {
                 });
             });
             let calls = at_home();
-            act_at_home(&calls, Doing::Leaving(1), || {
+            act_at_home(&calls, Doing::leaving(1), || {
                 comes(&|| {
                     assert!(matches!(calls.begin_taking(ThisThread, 1), Err(Error::Deadlock)));
                     assert!(matches!(calls.begin_leaving(ThisThread, 1), Err(Error::NotOwner)));
@@ -109,7 +109,7 @@ mod tests {
     fn one_takes_at_a_time() {
         let calls = at_home();
         let call = calls.begin_taking(ThisThread, 1).unwrap();
-        assert_eq!(act_at_home(&calls, Doing::Taking, || 7), None);
+        assert_eq!(act_at_home(&calls, Doing::TAKING, || 7), None);
         for _ in 0..2 {
             assert!(matches!(
                 elsewhere(|| calls.begin_taking(ThisThread, 2).err()),
@@ -142,7 +142,7 @@ mod tests {
                     };
                     while calls.is_home_of(ThisThread.me()) {
                         for _ in 0..1_000 {
-                            act_at_home(calls, Doing::Taking, act);
+                            act_at_home(calls, Doing::TAKING, act);
                         }
                         // The other one may have no core.
                         thread::yield_now();

@@ -4,21 +4,24 @@
 //! notice) is for [`turnlock_core::acquire::operations`].
 
 use super::{
-    attachment::{Attachment, Cached, FileKey, LocalOffset},
+    attachment::Attachment,
+    cached::{self, Cached, FileKey, HomeLine, Line, LineBarrier, LocalOffset},
     calls::AtHome,
-    thread,
 };
-use crate::layout::{Cell, LockWords, RegionPointer};
+use crate::layout::{Cell, LockWords, RegionPointer, RegionWord};
 use crate::os::thread_words::ThreadWord;
 use crate::registers::{self, Claimed, FileClaims};
-use turnlock_core::acquire::{fast_path::FastPath, local::TakenBy};
+use std::{hint::assert_unchecked, ptr};
+use turnlock_core::acquire::{
+    fast_path::FastPath,
+    local::{LocalState, TakenBy},
+};
 use turnlock_core::algorithm::{
     claim::{Claim, InCells, Mode, Relation},
-    light_barrier::FileBarrier,
     reservation::Reservation,
     shared_bias::ReadersMark,
 };
-use turnlock_core::sync::Ordering::Relaxed;
+use turnlock_core::sync::{AtomicPtr, AtomicU64, Ordering::Relaxed};
 
 pub use turnlock_core::acquire::fast_path::UnlockOutcome;
 
@@ -37,9 +40,40 @@ pub struct LockPointer {
     pub at: RegionPointer,
 }
 
+/// Where the words of the lock are that a participant which threads share took last.
+pub struct Remembered {
+    words: RegionWord,
+    cell: AtomicPtr<Cell>,
+    local: AtomicPtr<AtomicU64>,
+}
+
+impl Remembered {
+    /// The words of `attachment` at the lock of `region`.
+    pub fn new(attachment: &Attachment, region: usize) -> Self {
+        let view = attachment.file.view();
+        let words = RegionWord::new(view.region_pointer(region));
+        let this = Self { words, cell: AtomicPtr::default(), local: AtomicPtr::default() };
+        this.remember(attachment, region);
+        this
+    }
+
+    /// Remembers another lock. The caller sees to it that no other call reads meanwhile.
+    pub fn remember(&self, attachment: &Attachment, region: usize) {
+        let view = attachment.file.view();
+        self.words.store(view.region_pointer(region));
+        let (cell, local) = (&view.lock(region).cells[attachment.slot], attachment.local(region).0);
+        // Relaxed, both: the caller's promise.
+        self.cell.store(ptr::from_ref(cell).cast_mut(), Relaxed);
+        self.local.store(ptr::from_ref(local).cast_mut(), Relaxed);
+    }
+}
+
 /// What the fast path needs of one participant at one lock in a mapped file.
-struct At<'a> {
-    cached: Cached<'a>,
+pub struct At<'a> {
+    local: LocalState<'a>,
+    mode_word: &'a AtomicU64,
+    line: &'a Line,
+    light: LineBarrier<'a>,
     words: &'a LockWords,
     cell: &'a Cell,
 }
@@ -48,10 +82,12 @@ impl<'a> At<'a> {
     /// # Safety
     /// `cached` is what the file of `lock`, which is open, has of an attachment that no other call uses now.
     #[inline(always)]
-    unsafe fn new(lock: LockPointer, cached: Cached<'a>) -> Self {
+    unsafe fn new(lock: LockPointer, Cached { local, mode_word, line }: Cached<'a>) -> Self {
         // SAFETY: pointer and cell offset were computed from views of the same file, whose mapping lives as long as it does.
-        let (words, cell) = unsafe { lock.at.words(cached.cell) };
-        Self { cached, words, cell }
+        unsafe {
+            let (words, cell) = lock.at.words(line.cell);
+            Self { local, mode_word, line, light: line.light(), words, cell }
+        }
     }
 
     /// The calling thread's own, if its cache remembers it.
@@ -61,33 +97,61 @@ impl<'a> At<'a> {
     #[inline(always)]
     unsafe fn of_thread(lock: LockPointer) -> Option<Self> {
         // SAFETY: the pointer was made when the lock was opened, so its file has that region.
-        unsafe { Some(Self::new(lock, thread::cached(lock.word, lock.file, lock.local)?)) }
+        unsafe { Some(Self::new(lock, cached::cached(lock.word, lock.file, lock.local)?)) }
     }
 
-    /// That of `attachment`, one that threads share.
+    /// That of `attachment`, one that threads share, with the calling one in a call at home on it.
     ///
     /// # Safety
     /// As [`At::of_thread`].
     #[inline(always)]
-    unsafe fn of(lock: LockPointer, attachment: &'a Attachment) -> Option<Self> {
-        // SAFETY: as in `of_thread`.
-        unsafe { Some(Self::new(lock, attachment.cached(lock.file, lock.local)?)) }
+    unsafe fn of(lock: LockPointer, attachment: &'a Attachment, _: &AtHome) -> Option<Self> {
+        if FileKey::of(&attachment.file) != lock.file {
+            return None;
+        }
+        // SAFETY: as in `of_thread`; in a forked child no thread is at home.
+        unsafe { Some(Self::new(lock, attachment.home().line.at(lock.local))) }
+    }
+
+    /// That of the attachment whose line this is, with the calling thread in a call at home on it, at the lock that it took last.
+    ///
+    /// # Safety
+    /// `place` is of this attachment, whose file is open for all of `'a`, and no other call has it remember another lock meanwhile.
+    #[inline(always)]
+    pub unsafe fn again(home: &'a HomeLine, place: &Remembered, _: &AtHome) -> Self {
+        let (cell, local) = (place.cell.load(Relaxed), place.local.load(Relaxed));
+        // SAFETY: what `Remembered::remember` stored: words in the mapping of the file, and in the array of the attachment.
+        unsafe {
+            assert_unchecked(!cell.is_null() && !local.is_null());
+            let (local, mode_word) = (&*local, &*local.add(1));
+            let (words, cell) = (place.words.load().own_words(), &*cell);
+            Self {
+                local: LocalState(local),
+                mode_word,
+                line: &home.line,
+                light: home.line.light(),
+                words,
+                cell,
+            }
+        }
     }
 
     #[inline(always)]
-    fn path(&self) -> FastPath<'a, FileBarrier<'a>> {
-        let Cached { local, light, .. } = self.cached;
-        FastPath { local, held: &self.cell.held, ownership: registers::ownership(self.words), light }
+    fn path(&self) -> FastPath<'a, LineBarrier<'a>> {
+        let ownership = registers::ownership(self.words);
+        FastPath { local: self.local, held: &self.cell.held, ownership, light: self.light }
     }
 
+    /// As the function of [`FastPath`] of this name.
     #[inline(always)]
-    fn take_as_owner(&self) -> Option<u64> {
-        self.path().take_as_owner(registers::bias(self.words), self.cached.mark)
+    pub fn take_as_owner(&self) -> Option<u64> {
+        self.path().take_as_owner(registers::bias(self.words), &self.line.mark)
     }
 
+    /// As the function of [`FastPath`] of this name.
     #[inline(always)]
-    fn leave_as_owner(&self, token: Option<u64>) -> Option<UnlockOutcome> {
-        self.path().leave_as_owner(registers::bias(self.words), self.cached.mark, token)
+    pub fn leave_as_owner(&self, token: Option<u64>) -> Option<UnlockOutcome> {
+        self.path().leave_as_owner(registers::bias(self.words), &self.line.mark, token)
     }
 
     /// The claim in its cell is a reader's: the local state says so only after a section as one.
@@ -97,8 +161,9 @@ impl<'a> At<'a> {
     }
 
     /// One look at the local state says how the lock is held.
+    /// As the function of [`FastPath`] of this name.
     #[inline(always)]
-    fn leave_in_mode(&self, readers: &ReadersMark, token: Option<u64>) -> Option<UnlockOutcome> {
+    pub fn leave_in_mode(&self, readers: &ReadersMark, token: Option<u64>) -> Option<UnlockOutcome> {
         let path = self.path();
         Some(match path.local.taken_by(token)? {
             TakenBy::Bias => path.end_as_reader(registers::shared_bias(self.words, readers), false),
@@ -106,8 +171,9 @@ impl<'a> At<'a> {
         })
     }
 
+    /// As the function of [`FastPath`] of this name.
     #[inline(always)]
-    fn take_in_mode(&self, readers: &ReadersMark, mode: Mode) -> Option<u64> {
+    pub fn take_in_mode(&self, readers: &ReadersMark, mode: Mode) -> Option<u64> {
         // A method each time, and no closure that both call: that would be a call.
         match mode {
             Mode::Shared => match self.take_as_reader(readers) {
@@ -118,19 +184,21 @@ impl<'a> At<'a> {
         }
     }
 
+    /// As the function of [`FastPath`] of this name.
     #[inline(always)]
-    fn take_permits(&self, weight: u32) -> Option<u64> {
+    pub fn take_permits(&self, weight: u32) -> Option<u64> {
         self.reenter(Relation::Permits, Claim { weight, ..Claim::whole(Mode::Shared) })
     }
 
     #[inline(always)]
     fn reenter(&self, relation: Relation, claim: Claim) -> Option<u64> {
-        let note = || Claimed::note(self.cached.mode_word, claim);
+        let note = || Claimed::note(self.mode_word, claim);
         self.path().reenter(self.reservation(), (self.claims(relation), 0), claim, note)
     }
 
+    /// As the function of [`FastPath`] of this name.
     #[inline(always)]
-    fn leave_reserved(&self, token: Option<u64>) -> Option<UnlockOutcome> {
+    pub fn leave_reserved(&self, token: Option<u64>) -> Option<UnlockOutcome> {
         self.path().leave_reserved(self.reservation(), token)
     }
 
@@ -162,9 +230,9 @@ pub unsafe fn take(lock: LockPointer) -> Option<u64> {
 /// # Safety
 /// As [`take`].
 #[inline(always)]
-pub unsafe fn take_as(lock: LockPointer, attachment: &Attachment, _: &AtHome) -> Option<u64> {
+pub unsafe fn take_as(lock: LockPointer, attachment: &Attachment, call: &AtHome) -> Option<u64> {
     // SAFETY: the caller's promise.
-    unsafe { At::of(lock, attachment)? }.take_as_owner()
+    unsafe { At::of(lock, attachment, call)? }.take_as_owner()
 }
 
 /// Unlocks, if the calling thread holds the lock by a biased acquisition (with this very token, where one is named).
@@ -186,11 +254,11 @@ pub unsafe fn leave(lock: LockPointer, token: Option<u64>) -> Option<UnlockOutco
 pub unsafe fn leave_as(
     lock: LockPointer,
     attachment: &Attachment,
-    _: &AtHome,
+    call: &AtHome,
     token: Option<u64>,
 ) -> Option<UnlockOutcome> {
     // SAFETY: the caller's promise.
-    unsafe { At::of(lock, attachment)? }.leave_as_owner(token)
+    unsafe { At::of(lock, attachment, call)? }.leave_as_owner(token)
 }
 
 /// Takes a rwlock in this mode: as a reader if it is biased to its readers and the calling thread was one of them, or by the
@@ -212,12 +280,12 @@ pub unsafe fn take_in_mode(lock: LockPointer, readers: &ReadersMark, mode: Mode)
 pub unsafe fn take_in_mode_as(
     lock: LockPointer,
     attachment: &Attachment,
-    _: &AtHome,
+    call: &AtHome,
     readers: &ReadersMark,
     mode: Mode,
 ) -> Option<u64> {
     // SAFETY: the caller's promise.
-    unsafe { At::of(lock, attachment)? }.take_in_mode(readers, mode)
+    unsafe { At::of(lock, attachment, call)? }.take_in_mode(readers, mode)
 }
 
 /// Unlocks a rwlock, if the calling thread has it by its reservation or as a biased reader. As [`leave`].
@@ -242,12 +310,12 @@ pub unsafe fn leave_in_mode(
 pub unsafe fn leave_in_mode_as(
     lock: LockPointer,
     attachment: &Attachment,
-    _: &AtHome,
+    call: &AtHome,
     readers: &ReadersMark,
     token: Option<u64>,
 ) -> Option<UnlockOutcome> {
     // SAFETY: the caller's promise.
-    unsafe { At::of(lock, attachment)? }.leave_in_mode(readers, token)
+    unsafe { At::of(lock, attachment, call)? }.leave_in_mode(readers, token)
 }
 
 /// Takes so many permits of a semaphore, if the calling thread has just so many reserved. Returns the fencing token.
@@ -268,11 +336,11 @@ pub unsafe fn take_permits(lock: LockPointer, weight: u32) -> Option<u64> {
 pub unsafe fn take_permits_as(
     lock: LockPointer,
     attachment: &Attachment,
-    _: &AtHome,
+    call: &AtHome,
     weight: u32,
 ) -> Option<u64> {
     // SAFETY: the caller's promise.
-    unsafe { At::of(lock, attachment)? }.take_permits(weight)
+    unsafe { At::of(lock, attachment, call)? }.take_permits(weight)
 }
 
 /// Gives so many permits of a semaphore back (those of the acquisition with this very token, where one is named), if the calling
@@ -294,11 +362,11 @@ pub unsafe fn leave_permits(lock: LockPointer, token: Option<u64>) -> Option<Unl
 pub unsafe fn leave_permits_as(
     lock: LockPointer,
     attachment: &Attachment,
-    _: &AtHome,
+    call: &AtHome,
     token: Option<u64>,
 ) -> Option<UnlockOutcome> {
     // SAFETY: the caller's promise.
-    unsafe { At::of(lock, attachment)? }.leave_reserved(token)
+    unsafe { At::of(lock, attachment, call)? }.leave_reserved(token)
 }
 
 /// [`leave_permits`], if the thread has just so many permits, all by its own slot.
@@ -307,11 +375,9 @@ pub unsafe fn leave_permits_as(
 /// As [`take`].
 #[inline(always)]
 pub unsafe fn release_permits(lock: LockPointer, permits: u32) -> Option<UnlockOutcome> {
-    // SAFETY: the caller's promise.
-    let at = unsafe { At::of_thread(lock)? };
-    // SAFETY: of an attachment that is a thread's, the calling one's: a variable of that thread.
-    let has_more = unsafe { (*at.cached.more).get() } > 0;
-    if has_more || at.cached.mode_word.load(Relaxed) >> 32 != u64::from(permits) {
+    // SAFETY: as in `At::of_thread`.
+    let at = unsafe { At::new(lock, cached::cached_if_sole(lock.word, lock.file, lock.local)?) };
+    if at.mode_word.load(Relaxed) as u32 != permits {
         return None;
     }
     at.leave_reserved(None)

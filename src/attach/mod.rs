@@ -4,6 +4,7 @@ pub mod allocation;
 pub mod attachment;
 mod barrier;
 mod by_messages;
+pub mod cached;
 pub mod calls;
 mod circular_wait;
 pub mod endpoint;

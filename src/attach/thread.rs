@@ -6,7 +6,8 @@
 //! them expects that a signal handler attaches the thread, or detaches it, between any two instructions.
 
 use super::{
-    attachment::{AttachOptions, Attachment, Cached, FastPathCache, FileKey, LocalOffset},
+    attachment::{AttachOptions, Attachment},
+    cached::{FileKey, remembered},
     idle,
     open_file::OpenFile,
 };
@@ -68,38 +69,20 @@ thread_local! {
     static SURPLUS: Cell<u32> = const { Cell::new(0) };
 }
 
-/// The thread's attachment in `file`, at the lock with its words at `local`, if it is the one that `word` remembers.
-///
-/// # Safety
-/// The file is open for all of `'file`, and has such a region.
-#[inline(always)]
-pub unsafe fn cached<'file>(word: ThreadWord, file: FileKey, local: LocalOffset) -> Option<Cached<'file>> {
-    // SAFETY: the cache of an attachment in `file`.
-    remembered(word, file).map(|cache| unsafe { cache.at(local) })
-}
-
-/// The cache that `word` remembers, if it is one of `file`.
-#[inline(always)]
-fn remembered<'file>(word: ThreadWord, file: FileKey) -> Option<&'file FastPathCache> {
-    // SAFETY: zeros, or the `cache` of one of ATTACHMENTS: a call that takes an attachment out of there comes by `forget_all`
-    // first. In a forked child it is zeros.
-    Some(unsafe { &*word.get::<FastPathCache>() }).filter(|cache| cache.file == file)
-}
-
-/// [`cached`], as the attachment itself.
+/// [`cached::cached`], as the attachment itself.
 #[inline]
 fn cached_attachment(file: &Arc<OpenFile>) -> Option<&Attachment> {
     let cache = remembered(file.word.word(), FileKey::of(file))?;
-    // SAFETY: an attachment among ATTACHMENTS, as in `remembered`. It stays there as long as this thread does something
+    // SAFETY: an attachment among ATTACHMENTS, as in `cached::remembered`. It stays there as long as this thread does something
     // with it: only this thread takes attachments out of there, and neither in the midst of a call on their file nor while
     // that is open, unless the thread ends.
-    unsafe { cache.attachment.as_ref() }
+    unsafe { cache.attachment.cast::<Attachment>().as_ref() }
 }
 
 /// Has the attachment found by the word of its file, in the place of the file's that had it before.
 fn remember(attachment: &Attachment) {
     // SAFETY: every word is one of this type; the cache is there until `forget_all`.
-    unsafe { attachment.file.word.word().set(attachment.fast_path.place()) };
+    unsafe { attachment.file.word.word().set(attachment.of_its_thread.place()) };
 }
 
 fn forget_all() {
@@ -225,6 +208,15 @@ fn detach(_: &SignalsBlocked, goes: impl Fn(&Attachment) -> bool) {
             }
         }
     }
+    note_sole();
+}
+
+/// Has each of the thread's slots know whether it has one in each of its files. With signals blocked.
+fn note_sole() {
+    let is_sole = MORE.get() == 0;
+    // What a forked child remembers of its parent stays zeros.
+    let ours = places().filter_map(Place::attachment).filter(|attachment| attachment.is_ours());
+    ours.for_each(|attachment| attachment.of_its_thread().note_sole(is_sole));
 }
 
 /// The thread ends: detaches what it does not use or, at the very end, all of it.
@@ -253,6 +245,7 @@ fn put(_: &SignalsBlocked, attachment: Arc<Attachment>, is_more: bool) {
         &more.places[0]
     });
     free.put(attachment, is_more);
+    note_sole();
 }
 
 /// Runs `act` with this thread's slot in `file`, taken now if there is none.
@@ -421,8 +414,7 @@ fn attach(file: &Arc<OpenFile>, is_more: bool) -> Result<&Attachment> {
     let mut attachment = Arc::new(attached?);
     let place = Arc::as_ptr(&attachment);
     if let Some(attachment) = Arc::get_mut(&mut attachment) {
-        let more = MORE.with(ptr::from_ref);
-        attachment.fast_path.change(|cache| (cache.attachment, cache.more) = (place, more));
+        attachment.of_its_thread.change(|cache| cache.attachment = place.cast());
     }
     // Those of a parent process, and those in files that the program has closed, are of no more use. (One more is not worth the
     // look at all of them.)

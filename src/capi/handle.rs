@@ -94,9 +94,9 @@ impl<T: Marked> OpaqueHandle<T> {
     /// # Safety
     /// Not NULL; as [`OpaqueHandle::get`].
     #[inline(always)]
-    pub unsafe fn serial(handle: *const Self) -> u64 {
+    pub unsafe fn serial<'a>(handle: *const Self) -> &'a u64 {
         // SAFETY: the caller's promise.
-        unsafe { (*handle).serial }
+        unsafe { &(*handle).serial }
     }
 
     /// Returns the number of what is behind the handle of any type, which is called `what` in errors.
@@ -133,8 +133,18 @@ impl<T: Marked> OpaqueHandle<T> {
         if handle.is_null() || unsafe { handle.cast::<u32>().read() } != Self::MARK {
             return None;
         }
-        // SAFETY: by its mark it is one of this type; only `close` takes the value out, and it changes the state before.
-        Some(unsafe { (*(*handle).value.get()).as_ref().unwrap_unchecked() })
+        // SAFETY: by its mark it is one of this type.
+        Some(unsafe { Self::behind(handle) })
+    }
+
+    /// Returns what is behind an open handle of this type.
+    ///
+    /// # Safety
+    /// [`OpaqueHandle::peek`] returned something, and as there.
+    #[inline(always)]
+    pub unsafe fn behind<'a>(handle: *const Self) -> &'a T {
+        // SAFETY: the caller's promise; only `close` takes the value out, and it changes the state before.
+        unsafe { (*(*handle).value.get()).as_ref().unwrap_unchecked() }
     }
 
     /// Closes the handle and drops what is behind it.

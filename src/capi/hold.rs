@@ -5,7 +5,7 @@ use super::{
     boundary::{invalid, options, status, status_in_handler, text},
     file::{lock_file, turnlock_file},
     handle::{Marked, OpaqueHandle},
-    info::TURNLOCK_MODE_SHARED,
+    info::{TURNLOCK_MODE_EXCLUSIVE, TURNLOCK_MODE_SHARED},
     lock::{any, turnlock_lock},
     mutex::turnlock_mutex,
     operations::{OpaqueLock, Opened, is_of_our_size, tell_alone},
@@ -14,8 +14,8 @@ use super::{
     semaphore::turnlock_semaphore,
 };
 use crate::attach::{attachment::AttachOptions, fast_path::UnlockOutcome};
-use crate::kind::{AnyHandleRef, Handle, Hold, of_any};
-use std::{ffi::c_char, mem::offset_of};
+use crate::kind::{AnyHandleRef, Hold, of_any};
+use std::{ffi::c_char, mem::offset_of, ptr};
 use turnlock_core::algorithm::claim::Mode;
 use turnlock_core::error::{Result, status::TURNLOCK_OK};
 
@@ -208,23 +208,56 @@ pub unsafe extern "C" fn turnlock_hold_acquire(
     request: *const turnlock_request,
     acquired: *mut turnlock_acquired,
 ) -> i32 {
+    // SAFETY: the caller's promise.
+    unsafe {
+        // Apart, so that nothing is asked about `acquired` afterwards.
+        if acquired.is_null() {
+            acquire_unheard(hold, request)
+        } else if is_of_our_size(acquired) {
+            acquire_by_fast_path::<true>(hold, request, acquired)
+        } else {
+            acquire_slowly(hold, request, acquired)
+        }
+    }
+}
+
+/// [`turnlock_hold_acquire`], where `acquired` is NULL.
+///
+/// # Safety
+/// As there.
+#[inline(never)]
+unsafe extern "C" fn acquire_unheard(hold: *const turnlock_hold, request: *const turnlock_request) -> i32 {
+    // SAFETY: the caller's promise.
+    unsafe { acquire_by_fast_path::<false>(hold, request, ptr::null_mut()) }
+}
+
+/// # Safety
+/// As [`turnlock_hold_acquire`]. `HEARD`: `acquired` passed [`is_of_our_size`]; else it is NULL.
+#[inline(always)]
+unsafe fn acquire_by_fast_path<const HEARD: bool>(
+    hold: *const turnlock_hold,
+    request: *const turnlock_request,
+    acquired: *mut turnlock_acquired,
+) -> i32 {
+    const EXCLUSIVE: u32 = Mode::Exclusive as u32;
+    const SHARED: u32 = Mode::Shared as u32;
     // SAFETY: the caller's promise. Each branch ends in a jump, so that none needs more of a frame than its own.
     unsafe {
-        let Some((own, wanted)) = peek_both(hold, request, acquired) else {
+        let Some((own, wanted)) = peek_both(hold, request) else {
             return acquire_slowly(hold, request, acquired);
         };
-        if let Some((serial, mutex)) = peek_lock::<turnlock_mutex>(wanted.lock) {
-            if wanted.is_exclusive() {
-                return end(own.lock_again(serial, mutex), hold, request, acquired);
+        if let Some(serial) = peek_lock::<turnlock_mutex>(wanted.lock) {
+            if wanted.is_plain_and_exclusive() {
+                return end::<HEARD>(own.lock_again(serial), hold, request, acquired);
             }
         } else if peek_lock::<turnlock_rwlock>(wanted.lock).is_some() {
-            if wanted.is_exclusive() {
-                return acquire_in::<{ Mode::Exclusive as u32 }>(hold, request, acquired);
-            } else if wanted.mode == TURNLOCK_MODE_SHARED && wanted.permits == 0 {
-                return acquire_in::<{ Mode::Shared as u32 }>(hold, request, acquired);
+            if wanted.mode == TURNLOCK_MODE_EXCLUSIVE {
+                return acquire_in::<EXCLUSIVE, HEARD>(hold, request, acquired);
+            } else if wanted.mode == TURNLOCK_MODE_SHARED {
+                return acquire_in::<SHARED, HEARD>(hold, request, acquired);
             }
-        } else if peek_lock::<turnlock_semaphore>(wanted.lock).is_some() && wanted.mode == 0 {
-            return acquire_permits(hold, request, acquired);
+        } else if peek_lock::<turnlock_semaphore>(wanted.lock).is_some() {
+            return acquire_permits::<HEARD>(hold, request, acquired);
         }
         acquire_slowly(hold, request, acquired)
     }
@@ -233,20 +266,23 @@ pub unsafe extern "C" fn turnlock_hold_acquire(
 /// Takes a reader/writer lock in the mode of this number.
 ///
 /// # Safety
-/// As [`turnlock_hold_acquire`], and [`peek_both`] returned something; the lock is an open one of this kind.
+/// As [`acquire_by_fast_path`], and [`peek_both`] returned something; the lock is an open one of this kind.
 #[inline(never)]
-unsafe extern "C" fn acquire_in<const MODE: u32>(
+unsafe extern "C" fn acquire_in<const MODE: u32, const HEARD: bool>(
     hold: *const turnlock_hold,
     request: *const turnlock_request,
     acquired: *mut turnlock_acquired,
 ) -> i32 {
     // SAFETY: the caller's promise.
     unsafe {
-        let (own, rwlock) =
-            (peek(hold).unwrap_unchecked(), (*request).lock.cast::<Opened<turnlock_rwlock>>());
-        let (serial, behind) = (OpaqueHandle::serial(rwlock), OpaqueHandle::peek(rwlock).unwrap_unchecked());
+        let (own, wanted) = (OpaqueHandle::behind(hold.cast::<OpaqueHandle<Hold>>()), &*request);
+        if !wanted.is_plain(wanted.permits) {
+            return acquire_slowly(hold, request, acquired);
+        }
+        let rwlock = wanted.lock.cast::<Opened<turnlock_rwlock>>();
+        let (serial, behind) = (OpaqueHandle::serial(rwlock), OpaqueHandle::behind(rwlock));
         let mode = if MODE == Mode::Exclusive as u32 { Mode::Exclusive } else { Mode::Shared };
-        end(own.lock_again_in(serial, behind, mode), hold, request, acquired)
+        end::<HEARD>(own.lock_again_in(serial, behind, mode), hold, request, acquired)
     }
 }
 
@@ -255,23 +291,23 @@ unsafe extern "C" fn acquire_in<const MODE: u32>(
 /// # Safety
 /// As [`acquire_in`], of a semaphore.
 #[inline(never)]
-unsafe extern "C" fn acquire_permits(
+unsafe extern "C" fn acquire_permits<const HEARD: bool>(
     hold: *const turnlock_hold,
     request: *const turnlock_request,
     acquired: *mut turnlock_acquired,
 ) -> i32 {
     // SAFETY: the caller's promise.
     unsafe {
-        let own = peek(hold).unwrap_unchecked();
-        let semaphore = (*request).lock.cast::<Opened<turnlock_semaphore>>();
-        let (serial, behind) =
-            (OpaqueHandle::serial(semaphore), OpaqueHandle::peek(semaphore).unwrap_unchecked());
-        let permits = (*request).permits.max(1);
-        end(own.take_permits_again(serial, behind, permits), hold, request, acquired)
+        let (own, wanted) = (OpaqueHandle::behind(hold.cast::<OpaqueHandle<Hold>>()), &*request);
+        if !wanted.is_plain(wanted.mode) {
+            return acquire_slowly(hold, request, acquired);
+        }
+        let serial = OpaqueHandle::serial(wanted.lock.cast::<Opened<turnlock_semaphore>>());
+        end::<HEARD>(own.take_permits_again(serial, wanted.permits.max(1)), hold, request, acquired)
     }
 }
 
-/// Returns the hold and the request, if the hold is open and a fast path may serve the request.
+/// Returns the hold and the request, if the hold is open and the request has the size that it has here.
 ///
 /// # Safety
 /// As [`turnlock_hold_acquire`].
@@ -279,35 +315,31 @@ unsafe extern "C" fn acquire_permits(
 unsafe fn peek_both<'a>(
     hold: *const turnlock_hold,
     request: *const turnlock_request,
-    acquired: *mut turnlock_acquired,
 ) -> Option<(&'a Hold, &'a turnlock_request)> {
     // SAFETY: the caller's promise; `size` comes first in a request.
     unsafe {
         let is_ours = !request.is_null() && request.cast::<usize>().read() == size_of::<turnlock_request>();
-        if !is_ours || !acquired.is_null() && !is_of_our_size(acquired) {
-            return None;
-        }
-        Some((peek(hold)?, &*request)).filter(|(_, wanted)| wanted.is_plain())
+        if is_ours { Some((peek(hold)?, &*request)) } else { None }
     }
 }
 
-/// Returns the lock behind a handle, and the handle's number, if it is open and one of this kind.
+/// Returns the number of a lock's handle, if it is open and one of this kind.
 ///
 /// # Safety
 /// As [`peek`].
 #[inline(always)]
-unsafe fn peek_lock<'a, L: OpaqueLock>(lock: *const turnlock_lock) -> Option<(u64, &'a Handle<L::Kind>)> {
+unsafe fn peek_lock<'a, L: OpaqueLock>(lock: *const turnlock_lock) -> Option<&'a u64> {
     let lock = lock.cast::<Opened<L>>();
     // SAFETY: the caller's promise; an open handle has a number.
-    unsafe { OpaqueHandle::peek(lock).map(|behind| (OpaqueHandle::serial(lock), behind)) }
+    unsafe { OpaqueHandle::peek(lock).map(|_| OpaqueHandle::serial(lock)) }
 }
 
 /// Says what the fast path took; `None`: nothing, and the slow way goes on.
 ///
 /// # Safety
-/// As [`turnlock_hold_acquire`], and [`peek_both`] returned something.
+/// As [`acquire_by_fast_path`], and [`peek_both`] returned something.
 #[inline(always)]
-unsafe fn end(
+unsafe fn end<const HEARD: bool>(
     fencing_token: Option<u64>,
     hold: *const turnlock_hold,
     request: *const turnlock_request,
@@ -316,7 +348,7 @@ unsafe fn end(
     // SAFETY: the caller's promise.
     unsafe {
         let Some(fencing_token) = fencing_token else { return acquire_slowly(hold, request, acquired) };
-        if !acquired.is_null() {
+        if HEARD {
             tell_alone(acquired, fencing_token);
         }
     }

@@ -49,7 +49,7 @@ pub(super) unsafe fn any<'a>(lock: *const turnlock_lock) -> Result<Any<'a>> {
             let handle = lock.cast::<Opened<$opaque>>();
             // SAFETY: the caller's promise.
             let (serial, lock) = unsafe { (OpaqueHandle::serial(handle), OpaqueHandle::get(handle)?) };
-            Ok(Any { lock: AnyHandleRef::$kind(lock), serial })
+            Ok(Any { lock: AnyHandleRef::$kind(lock), serial: *serial })
         }};
     }
     const MUTEX: u8 = Kind::Mutex as u8;

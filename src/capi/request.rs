@@ -72,6 +72,12 @@ pub struct turnlock_request {
 }
 
 const SMALLEST: usize = offset_of!(turnlock_request, key_count) + size_of::<usize>();
+// See `turnlock_request::is_plain_and_exclusive`.
+const _: () = assert!(
+    offset_of!(turnlock_request, mode) % align_of::<u64>() == 0
+        && offset_of!(turnlock_request, flags) == offset_of!(turnlock_request, mode) + 4
+        && TURNLOCK_MODE_EXCLUSIVE == 0
+);
 
 impl turnlock_request {
     /// Returns the request at `given`.
@@ -92,18 +98,25 @@ impl turnlock_request {
         Ok(request)
     }
 
-    /// Returns whether a fast path may take what it wants, however long that takes: it has nothing that the slow way looks at.
+    /// Returns whether a fast path may take what it wants, however long that takes: it has nothing that the slow way looks at, and
+    /// `other` is 0: what else of it is to be 0 for this kind of lock.
     #[inline(always)]
-    pub(super) fn is_plain(&self) -> bool {
+    pub(super) fn is_plain(&self, other: u32) -> bool {
         // One of the waits that there are, the numbers from 0 to 3.
         let wait = self.wait & !TURNLOCK_WAIT_UNTIL;
-        (self.range_count | self.key_count | (self.flags | wait) as usize) as u64 | self.group == 0
+        (self.range_count | self.key_count | (other | self.flags | wait) as usize) as u64 | self.group == 0
     }
 
-    /// Returns whether it wants the lock exclusively, and no permits.
+    /// [`turnlock_request::is_plain`], for everything of a lock.
     #[inline(always)]
-    pub(super) fn is_exclusive(&self) -> bool {
-        (self.mode | self.permits) == TURNLOCK_MODE_EXCLUSIVE
+    pub(super) fn is_plain_and_exclusive(&self) -> bool {
+        let wait = self.wait & !TURNLOCK_WAIT_UNTIL;
+        // SAFETY: the two lie side by side, and the first of them where a word may lie.
+        let mode_and_flags =
+            unsafe { (&raw const *self).byte_add(offset_of!(Self, mode)).cast::<u64>().read() };
+        let parts = (self.range_count | self.key_count) as u64 | self.group;
+        // TURNLOCK_MODE_EXCLUSIVE is 0.
+        parts | mode_and_flags | u64::from(wait | self.permits) == 0
     }
 
     /// Returns how long to wait.

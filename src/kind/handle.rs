@@ -2,7 +2,8 @@
 
 use super::{acquired::Acquired, directory::Found};
 use crate::attach::{
-    attachment::{Attachment, FileKey, LocalOffset},
+    attachment::Attachment,
+    cached::{FileKey, LocalOffset},
     fast_path::{self, LockPointer, UnlockOutcome},
     file_handle::FileHandle,
     names::Name,

@@ -37,7 +37,7 @@ impl<K: LockKind> Handle<K> {
     #[inline(always)]
     pub fn lock_biased_as(&self, participant: &Participant) -> Option<u64> {
         let attachment = &participant.attachment;
-        self.take_at_home(attachment, &attachment.begin_at_home(Doing::Taking)?)
+        self.take_at_home(attachment, &attachment.begin_at_home(Doing::TAKING)?)
     }
 
     /// Does what [`Handle::lock_biased`] does, as a participant on which the calling thread is in a call at home.
@@ -70,7 +70,7 @@ impl<K: LockKind> Handle<K> {
     #[inline(always)]
     pub fn unlock_biased_as(&self, participant: &Participant, token: Option<u64>) -> Option<UnlockOutcome> {
         let (lock, attachment) = (self.lock, &participant.attachment);
-        let at_home = || attachment.begin_at_home(Doing::Leaving(lock.region));
+        let at_home = || attachment.begin_at_home(Doing::leaving(lock.region));
         match K::BIAS {
             BiasUse::None => None,
             // SAFETY: this handle keeps the file open.

@@ -22,11 +22,7 @@ use super::{
     participant::Participant,
     ring::RingKind,
 };
-use crate::attach::{
-    attachment::{AttachOptions, FileKey},
-    file_handle::FileHandle,
-    idle,
-};
+use crate::attach::{attachment::AttachOptions, cached::HomeLine, file_handle::FileHandle, idle};
 use crate::os::thread_words::this_thread;
 use again::Again;
 use begun::Begun;
@@ -35,6 +31,7 @@ use notifier::Notifier;
 use std::{
     cell::UnsafeCell,
     os::fd::RawFd,
+    ptr::NonNull,
     sync::{Arc, Mutex, OnceLock},
     thread,
     time::Duration,
@@ -89,13 +86,13 @@ pub struct Hold {
     begun: Mutex<Option<Begun>>,
     /// Tells when that can be finished.
     notifier: OnceLock<Arc<Notifier>>,
-    /// That of its file for the fast path.
-    key: FileKey,
+    /// The line of `own` for the fast path.
+    home: NonNull<HomeLine>,
     /// Keeps the file's pool, to which the participants go back.
     file: FileHandle,
 }
 
-// SAFETY: one call at a time looks at what was taken.
+// SAFETY: one call at a time looks at what was taken; the line is shared between threads, as the participant is.
 unsafe impl Send for Hold {}
 // SAFETY: as above.
 unsafe impl Sync for Hold {}
@@ -159,10 +156,10 @@ fn participant(file: &FileHandle, options: Option<&AttachOptions>) -> Result<Par
 impl Hold {
     fn new(own: Participant, options: Option<AttachOptions>, file: &FileHandle) -> Self {
         Self {
+            again: Again::none(&own.attachment),
+            home: NonNull::from(own.attachment.home()),
             own,
             options,
-            again: Again::none(&file.open),
-            key: FileKey::of_locks_in(&file.open),
             busy: AtomicUsize::new(0),
             taken: UnsafeCell::default(),
             begun: Mutex::new(None),
@@ -224,7 +221,7 @@ impl Hold {
         }
         let taken = call.taken();
         if self.again.serial.load(Relaxed) != serial {
-            self.again.remember(serial, lock, &self.file.open);
+            self.again.remember(serial, lock, &self.own.attachment);
             taken.lock = Some(lock.to_owned());
         }
         taken.may_be_in_ring |= matches!(lock, AnyHandleRef::TurnRing(_));

@@ -333,7 +333,7 @@ impl Handle<RwLockKind> {
     #[inline(always)]
     pub fn lock_biased_in_as(&self, participant: &Participant, mode: Mode) -> Option<u64> {
         let attachment = &participant.attachment;
-        self.take_in_mode_at_home(attachment, &attachment.begin_at_home(Doing::Taking)?, mode)
+        self.take_in_mode_at_home(attachment, &attachment.begin_at_home(Doing::TAKING)?, mode)
     }
 
     /// Does what [`Handle::lock_biased_in`] does, as a participant on which the calling thread is in a call at home.

@@ -206,7 +206,7 @@ impl Handle<SemaphoreKind> {
     #[inline(always)]
     pub fn permits_by_reservation_as(&self, participant: &Participant, weight: u32) -> Option<u64> {
         let attachment = &participant.attachment;
-        self.take_permits_at_home(attachment, &attachment.begin_at_home(Doing::Taking)?, weight)
+        self.take_permits_at_home(attachment, &attachment.begin_at_home(Doing::TAKING)?, weight)
     }
 
     /// Does what [`Handle::permits_by_reservation`] does, as a participant on which the calling thread is in a call at home.

@@ -93,6 +93,16 @@ impl RegionPointer {
         // slot against its geometry; all fields are atomics.
         unsafe { (self.0.as_ref(), self.0.byte_add(offset.0).cast().as_ref()) }
     }
+
+    /// Returns the lock's words.
+    ///
+    /// # Safety
+    /// As [`RegionPointer::words`].
+    #[inline(always)]
+    pub unsafe fn own_words<'map>(self) -> &'map LockWords {
+        // SAFETY: as in `words`.
+        unsafe { self.0.as_ref() }
+    }
 }
 
 impl<'map> View<'map> {

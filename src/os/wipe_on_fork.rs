@@ -14,12 +14,12 @@ pub struct WipeOnFork<T: Wipeable>(NonNull<T>);
 ///
 /// # Safety
 /// Only for types of which all of this is true.
-pub unsafe trait Wipeable: Copy {}
+pub unsafe trait Wipeable {}
 
 /// The memory for one [`WipeOnFork`] value, in bytes: a cache line.
 pub const FRAGMENT: usize = 64;
 
-// SAFETY: it is the only one that refers to its fragment; a shared reference to it gives a copy.
+// SAFETY: it is the only one that refers to its fragment; a shared reference to it is one to the value.
 unsafe impl<T: Wipeable + Send> Send for WipeOnFork<T> {}
 // SAFETY: as above.
 unsafe impl<T: Wipeable + Sync> Sync for WipeOnFork<T> {}

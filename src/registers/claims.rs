@@ -117,14 +117,15 @@ impl FileClaims for Claimed {
 
     #[inline]
     fn note(mode_word: &AtomicU64, claim: Claim) {
-        mode_word.store(u64::from(claim.weight) << 32 | claim.mode as u64, Relaxed);
+        // The weight in the low half, which is looked at alone when permits are given back.
+        mode_word.store((claim.mode as u64) << 32 | u64::from(claim.weight), Relaxed);
     }
 
     #[inline]
     fn claimed(mode_word: &AtomicU64, cell: &Cell) -> Claim {
         let mode_word = mode_word.load(Relaxed);
         let Claim { extent, .. } = cell.claim().get();
-        Claim { mode: Mode::of(mode_word as u32), weight: (mode_word >> 32) as u32, extent }
+        Claim { mode: Mode::of((mode_word >> 32) as u32), weight: mode_word as u32, extent }
     }
 }
 

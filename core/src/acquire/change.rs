@@ -129,7 +129,7 @@ where
         // By the new mode no place is retained: it leaves as one that came in by the queue.
         self.site.local().record(Some(Holding {
             unbiased: holding.unbiased || less,
-            reserved: holding.reserved && !less,
+            among_readers: holding.among_readers && !less,
             ..holding
         }));
         if less { Ok(()) } else { Err(Error::NotUpgradable) }
@@ -157,7 +157,7 @@ where
         lock.unpark_waiters_of(me);
         lock.unpark_standby(me, true);
         // As in `downgrade`.
-        self.site.local().record(Some(Holding { unbiased: true, reserved: false, ..holding }));
+        self.site.local().record(Some(Holding { unbiased: true, among_readers: false, ..holding }));
         Ok(())
     }
 }

@@ -19,7 +19,7 @@ use crate::algorithm::{
     reservation::Reservation,
     shared_bias::SharedBias,
 };
-use crate::sync::AtomicU64;
+use crate::sync::{AtomicU64, Ordering::SeqCst, compiler_fence};
 use crate::trace::{self, Step};
 
 /// What the fast path takes of a participant at a lock.
@@ -60,7 +60,7 @@ impl<L: LightBarrier> FastPath<'_, L> {
         }
         self.local.begin_biased();
         let token = bias.take_as_owner(self.held, mark, self.light, &self.ownership);
-        self.end_taking(token, false, || {}, |local| local.record_biased())
+        self.end_taking(token, false, |local| local.record_biased())
     }
 
     /// Unlocks what [`FastPath::take_as_owner`] took (by the acquisition with this very token, where one is named). `None`: the
@@ -100,7 +100,7 @@ impl<L: LightBarrier> FastPath<'_, L> {
         self.local.begin_biased();
         claim();
         let token = shared_bias.take_as_reader(self.held, self.light, &self.ownership);
-        self.end_taking(token, false, || {}, |local| local.record_biased())
+        self.end_taking(token, true, |local| local.record_biased())
     }
 
     /// Unlocks what [`FastPath::take_as_reader`] took. As [`FastPath::leave_as_owner`].
@@ -141,24 +141,28 @@ impl<L: LightBarrier> FastPath<'_, L> {
         // The look comes after. If a signal handler came before it and gave the reservation up, it has written another claim, unless it
         // has not queued again; and where another participant took it away, it is evicted still.
         let reentry = claims.suits_reservation(me, claim);
-        let token = match reentry {
-            Some(reentry) => reservation.reenter(claims, me, (claim, reentry), self.light, &self.ownership),
-            None => None,
-        };
-        // Else it was noted when the participant was inside by its place, or came in by its number.
-        let note = || {
-            if reentry == Some(Reentry::InOtherMode) {
-                note()
+        let is_inside = match reentry {
+            Some(reentry) => {
+                // Else it was noted when the participant was inside by its place, or came in by its number. It means nothing while
+                // nothing is held; and where the place turns out to be lost, the claim is noted again before the doorway.
+                if reentry == Reentry::InOtherMode {
+                    note();
+                }
+                reservation.reenter(claims, me, (claim, reentry), self.light)
             }
+            None => false,
         };
-        self.end_taking(token, true, note, |local| local.record_reservation())
+        if !is_inside {
+            self.give_up(|local| local.record_reservation());
+            return None;
+        }
+        Some(self.begin_section(reservation.claim_token(claims, claim, &self.ownership), false))
     }
 
-    /// Unlocks what [`FastPath::reenter`] took. As [`FastPath::leave_as_owner`].
+    /// Unlocks what [`FastPath::reenter`] took, and [`FastPath::leave_as_reader`] does not leave. As [`FastPath::leave_as_owner`].
     #[inline(always)]
     pub fn leave_reserved(&self, reservation: Reservation<'_>, token: Option<u64>) -> Option<UnlockOutcome> {
-        let is_so = self.local.taken_by(token) == Some(TakenBy::Reservation);
-        is_so.then(|| self.end_reserved(reservation))
+        self.local.is_held_biased(token).then(|| self.end_reserved(reservation))
     }
 
     /// [`FastPath::leave_reserved`], where an unlock has begun, and no other thread may use the participant meanwhile.
@@ -171,22 +175,30 @@ impl<L: LightBarrier> FastPath<'_, L> {
     fn end_taking(
         &self,
         token: Option<u64>,
-        reserved: bool,
-        note: impl FnOnce(),
-        give_up: impl FnOnce(LocalState<'_>),
+        among_readers: bool,
+        record: impl FnOnce(LocalState<'_>),
     ) -> Option<u64> {
         match token {
-            Some(token) => {
-                note();
-                self.local.record(Some(Holding { token, unbiased: false, reserved }));
-                trace::at(Step::Section);
-                Some(token)
-            }
+            Some(token) => Some(self.begin_section(token, among_readers)),
             None => {
-                give_up(self.local);
+                self.give_up(record);
                 None
             }
         }
+    }
+
+    #[inline(always)]
+    fn begin_section(&self, token: u64, among_readers: bool) -> u64 {
+        self.local.record(Some(Holding { token, unbiased: false, among_readers }));
+        trace::at(Step::Section);
+        token
+    }
+
+    #[inline(always)]
+    fn give_up(&self, record: impl FnOnce(LocalState<'_>)) {
+        record(self.local);
+        // Keeps the compiler from making one store of this one and that of a section that begins, which would cost the way in two jumps.
+        compiler_fence(SeqCst);
     }
 
     /// The order of the two is that of signal handlers, see above: a handler between them finds the lock left, and has itself left what

@@ -28,9 +28,10 @@ const RESERVED: u64 = u64::MAX - 2;
 const CHANGING: u64 = u64::MAX - 3;
 /// It came in by the queue, where its number stands while the lock is held. No token is that large.
 const UNBIASED: u64 = 1 << 63;
-/// It came in by its reservation, so without `UNBIASED`. No token that was taken so is that large
-/// ([`Ownership::has_tokens_for_bias`]).
-const BY_RESERVATION: u64 = 1 << 62;
+/// It came in by the bias towards readers, so without `UNBIASED`. No token that was taken so is that large
+/// ([`Ownership::has_tokens_for_bias`]). What came in by the other fast path that a lock of its kind has, the bias towards one
+/// participant or a reservation, has neither bit.
+const AMONG_READERS: u64 = 1 << 62;
 
 /// How often a call looks whether another call is done with what both change, which takes some hundred instructions
 /// unless the other waits.
@@ -54,8 +55,8 @@ pub struct Holding {
     pub token: u64,
     /// It came in by the queue (or has a ring's privilege); else by a bias, or by its reservation.
     pub unbiased: bool,
-    /// It came in by its reservation.
-    pub reserved: bool,
+    /// It came in by the bias towards readers.
+    pub among_readers: bool,
 }
 
 impl Holding {
@@ -63,21 +64,21 @@ impl Holding {
     /// that the fast path took from an overwritten word may have them, and what was taken by it must go back.
     #[inline]
     fn has(self, token: Option<u64>) -> bool {
-        token.is_none_or(|token| (token ^ self.token) & !(UNBIASED | BY_RESERVATION) == 0)
+        token.is_none_or(|token| (token ^ self.token) & !(UNBIASED | AMONG_READERS) == 0)
     }
 }
 
-/// How the fast path took a lock that is held.
+/// How the fast path took a lock that is held, one that is biased to its readers or has reserved places.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TakenBy {
-    /// By a bias.
+    /// By the bias towards readers.
     Bias,
     /// By the participant's reservation.
     Reservation,
 }
 
 /// A participant's word for one lock: 0, `BIASED`, `RESERVED`, `UNDER_WAY`, `CHANGING`, or the fencing token of the acquisition, or'ed with
-/// `UNBIASED` or `BY_RESERVATION`. Changed by one call at a time.
+/// `UNBIASED` or `AMONG_READERS`. Changed by one call at a time.
 #[derive(Clone, Copy)]
 pub struct LocalState<'a>(pub &'a AtomicU64);
 
@@ -207,8 +208,8 @@ impl LocalState<'_> {
     /// Records what the participant holds. `None` is recorded last, when nothing of the acquisition is left in the file.
     #[inline(always)]
     pub fn record(self, holding: Option<Holding>) {
-        let word = holding.map_or(0, |Holding { token, unbiased, reserved }| {
-            token | if unbiased { UNBIASED } else { 0 } | if reserved { BY_RESERVATION } else { 0 }
+        let word = holding.map_or(0, |Holding { token, unbiased, among_readers }| {
+            token | if unbiased { UNBIASED } else { 0 } | if among_readers { AMONG_READERS } else { 0 }
         });
         self.0.store(word, Release);
     }
@@ -241,14 +242,14 @@ impl LocalState<'_> {
     #[inline(always)]
     fn decode(word: u64) -> Option<Holding> {
         let unbiased = word & UNBIASED != 0;
-        let reserved = !unbiased && word & BY_RESERVATION != 0;
-        let token = word & !if unbiased { UNBIASED } else { BY_RESERVATION };
-        let holding = Holding { token, unbiased, reserved };
+        let among_readers = !unbiased && word & AMONG_READERS != 0;
+        let token = word & !if unbiased { UNBIASED } else { AMONG_READERS };
+        let holding = Holding { token, unbiased, among_readers };
         (!matches!(word, 0 | BIASED | RESERVED | UNDER_WAY | CHANGING)).then_some(holding)
     }
 
-    /// Returns whether the lock, one in which no places are reserved, is held by a biased acquisition (with this very token, where
-    /// one is named).
+    /// Returns whether the lock is held by its fast path, and not by a bias towards readers, which the caller has ruled out (with this
+    /// very token, where one is named).
     #[inline(always)]
     pub fn is_held_biased(self, token: Option<u64>) -> bool {
         let word = self.0.load(Relaxed);
@@ -260,9 +261,9 @@ impl LocalState<'_> {
     #[inline(always)]
     pub fn taken_by(self, token: Option<u64>) -> Option<TakenBy> {
         let word = self.0.load(Relaxed);
-        if word == 0 || word & UNBIASED != 0 || token.is_some_and(|token| token != word & !BY_RESERVATION) {
+        if word == 0 || word & UNBIASED != 0 || token.is_some_and(|token| token != word & !AMONG_READERS) {
             return None;
         }
-        Some(if word & BY_RESERVATION == 0 { TakenBy::Bias } else { TakenBy::Reservation })
+        Some(if word & AMONG_READERS == 0 { TakenBy::Reservation } else { TakenBy::Bias })
     }
 }

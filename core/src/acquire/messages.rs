@@ -30,7 +30,7 @@ pub fn acquire<S: Site>(attempt: &Attempt<S>, limit: Limit) -> Result<Holding> {
     match token {
         Ok(token) => {
             trace::at(Step::Section);
-            Ok(Holding { token, unbiased: true, reserved: false })
+            Ok(Holding { token, unbiased: true, among_readers: false })
         }
         Err(error) => {
             lock.set_since(me, 0);

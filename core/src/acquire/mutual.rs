@@ -112,7 +112,7 @@ impl QueueHead for Always {
             site.lock().unpark_standby(me, true);
         }
         trace::at(Step::Section);
-        Ok(Holding { token, unbiased: !biased, reserved: false })
+        Ok(Holding { token, unbiased: !biased, among_readers: false })
     }
 
     #[inline(always)]

@@ -271,7 +271,7 @@ pub fn settle<S: Site>(attempt: &Attempt<S>, in_demand: bool) -> Result<Holding>
     }
     reservation::begin(attempt, token, in_demand);
     trace::at(Step::Section);
-    Ok(Holding { token, unbiased: true, reserved: false })
+    Ok(Holding { token, unbiased: true, among_readers: false })
 }
 
 /// Leaves the bias to the readers that may be inside by it, after a revocation or an upgrade that is given up. Suspended, so that no

@@ -55,7 +55,7 @@ impl Recursion<'_> {
         }
         // A handler that comes between takes it once more and unlocks as often.
         self.word.store(word + 1, Relaxed);
-        self.local.record(Some(Holding { token, unbiased: true, reserved: false }));
+        self.local.record(Some(Holding { token, unbiased: true, among_readers: false }));
         Ok(Some(token))
     }
 
@@ -98,7 +98,7 @@ mod tests {
     impl Words {
         fn held(unbiased: bool) -> Self {
             let words = Self(Default::default());
-            words.now().local.record(Some(Holding { token: 7, unbiased, reserved: false }));
+            words.now().local.record(Some(Holding { token: 7, unbiased, among_readers: false }));
             words
         }
 
@@ -119,7 +119,7 @@ mod tests {
             for _ in 0..3 {
                 assert_eq!(now.leave(Some(7), false).unwrap(), Left::Held);
             }
-            assert_eq!(now.local.holding(), Some(Holding { token: 7, unbiased, reserved: false }));
+            assert_eq!(now.local.holding(), Some(Holding { token: 7, unbiased, among_readers: false }));
             assert_eq!(now.leave(None, false).unwrap(), Left::Last { abandoned: false });
         }
     }

@@ -54,7 +54,7 @@ pub fn acquire<S: Site>(
     match token {
         Ok(token) => {
             trace::at(Step::Section);
-            Ok(Holding { token, unbiased: true, reserved: false })
+            Ok(Holding { token, unbiased: true, among_readers: false })
         }
         Err(error) => {
             eviction::step_back(attempt);

@@ -416,7 +416,10 @@ impl<C: ClaimCell> Claims for InCells<'_, C> {
                 (word as u32 == other as u32).then_some(Reentry::InOtherMode)
             }
             Relation::Permits => {
-                let suits = claim.mode == Mode::Shared && word == mode_word(Mode::Reserved, claim.weight);
+                // Half by half, which takes no second register.
+                let (mode, weight) = (word as u32, (word >> 32) as u32);
+                let suits =
+                    claim.mode == Mode::Shared && mode == Mode::Reserved as u32 && weight == claim.weight;
                 suits.then_some(Reentry::AsBefore)
             }
             Relation::Always | Relation::Ranges | Relation::Keys | Relation::Groups => None,

@@ -35,14 +35,9 @@ const SHARED: usize = 1;
 /// Another thread came, and may not have passed its barrier.
 const REVOKING: usize = 2;
 
-/// What the home thread does on the fast path, to a lock.
+/// What the home thread does on the fast path, to a lock: a number of at least 2, and not `TAKING_SLOWLY`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Doing {
-    /// It takes one.
-    Taking,
-    /// It unlocks that of this region.
-    Leaving(usize),
-}
+pub struct Doing(usize);
 
 /// Nothing, and it is no home thread any more, or none has come yet. Doing nothing, a home thread has its own number there.
 const NO_THREAD: usize = 0;
@@ -50,12 +45,31 @@ const NO_THREAD: usize = 0;
 const TAKING_SLOWLY: usize = 4;
 
 impl Doing {
+    /// It takes one.
+    pub const TAKING: Self = Self(2);
+
+    /// It unlocks that of this region.
     #[inline(always)]
-    fn word(self) -> usize {
-        match self {
-            Doing::Taking => 2,
-            Doing::Leaving(region) => 2 * region + 3,
-        }
+    pub const fn leaving(region: usize) -> Self {
+        Self(2 * region + 3)
+    }
+
+    /// Returns the region, of one that unlocks.
+    #[inline(always)]
+    pub const fn region(self) -> usize {
+        self.0.wrapping_sub(3) / 2
+    }
+
+    /// Returns it as a word, of which [`Doing::of_word`] makes it again.
+    #[inline(always)]
+    pub const fn word(self) -> usize {
+        self.0
+    }
+
+    /// See [`Doing::word`].
+    #[inline(always)]
+    pub const fn of_word(word: usize) -> Self {
+        Self(word)
     }
 }
 
@@ -106,7 +120,7 @@ impl Calls {
         if self.doing.load(Relaxed) != me {
             return None;
         }
-        self.doing.store(doing.word(), Relaxed);
+        self.doing.store(doing.0, Relaxed);
         // Partner: the heavy barrier in `share`. If theirs comes first, we see that we have lost our rights; if ours does,
         // they see what we do.
         barrier();
@@ -136,9 +150,9 @@ impl Calls {
         let home = self.share(caller)?;
         // Acquire. Partner: the release store in `AtHome::drop`.
         let doing = self.doing.load(Acquire);
-        if doing == Doing::Leaving(region).word() {
+        if doing == Doing::leaving(region).0 {
             return Err(Error::Deadlock);
-        } else if doing == Doing::Taking.word() {
+        } else if doing == Doing::TAKING.0 {
             return Err(Error::ParticipantBusy);
         } else if home == me && (doing == me || doing == NO_THREAD) {
             // Relaxed: for signal handlers of this thread. One that came before has taken and left what it wanted, or holds it.
@@ -159,7 +173,7 @@ impl Calls {
         }
         // Acquire, as in `begin_taking`. One that is just taken needs nothing: it is not locked before the local state says
         // so, and that is the home thread's last word.
-        let is_left = self.doing.load(Acquire) == Doing::Leaving(region).word();
+        let is_left = self.doing.load(Acquire) == Doing::leaving(region).0;
         if is_left { Err(Error::NotOwner) } else { Ok(()) }
     }
 

@@ -58,8 +58,8 @@ pub struct Reservation<'a> {
 }
 
 impl Reservation<'_> {
-    /// Enters by the place with `claim`, which suits it for slot `me`: `reentry` is what [`Claims::suits_reservation`]
-    /// returned. Returns the fencing token; `None`: the place is lost; nothing was done.
+    /// Enters by the place with `claim`, which suits it for slot `me`: `reentry` is what [`Claims::suits_reservation`] returned.
+    /// [`Reservation::claim_token`] comes next. `false`: the place is lost; nothing was done.
     #[inline(always)]
     pub fn reenter<C: Claims>(
         &self,
@@ -67,25 +67,30 @@ impl Reservation<'_> {
         me: usize,
         (claim, reentry): (C::Claim, Reentry),
         light: impl LightBarrier,
-        ownership: &Ownership,
-    ) -> Option<u64> {
+    ) -> bool {
         claims.write_reentry(me, claim, reentry);
         if !self.eviction.publish_trying(self.held, light) {
-            return None;
+            return false;
         }
         trace::at(Step::Enter);
         // After our barrier, whose partner is that of the participant that changed the number of permits.
         if claims.has_capacity_changed(me) {
             Eviction::step_back(self.held);
-            return None;
+            return false;
         }
-        Some(match claims.hold_class(claim) {
+        true
+    }
+
+    /// The section begins of a holder that came in with `claim` by [`Reservation::reenter`]. Returns the fencing token.
+    #[inline(always)]
+    pub fn claim_token<C: Claims>(&self, claims: C, claim: C::Claim, ownership: &Ownership) -> u64 {
+        match claims.hold_class(claim) {
             HoldClass::Alone => ownership.claim_token_unchecked(self.held),
             HoldClass::Reader | HoldClass::Upgradable => ownership.share_token_unchecked(self.held),
             HoldClass::Granule | HoldClass::Permits | HoldClass::Member => {
                 ownership.claim_token_among_unchecked(self.held)
             }
-        })
+        }
     }
 
     /// Leaves, and keeps the place. Returns `false` if it is lost.

@@ -76,6 +76,16 @@ impl ReadersMark {
     pub const fn new(generation: u64) -> Self {
         Self(READERS | generation << 32)
     }
+
+    /// Returns the mark that [`ReadersMark::word`] returned this of.
+    pub const fn of_word(word: u64) -> Self {
+        Self(word)
+    }
+
+    /// Returns it as a word.
+    pub const fn word(self) -> u64 {
+        self.0
+    }
 }
 
 /// When a lock is biased to its readers: not before a multiple of the time has passed that the last revocation took. Written

@@ -304,7 +304,7 @@ fn unlock(attempt: &Try) {
     let left = match attempt.hold_class() {
         _ if !attempt.config.may_be_biased || attempt.site.visit.threads == Threads::Another => None,
         HoldClass::Reader => {
-            by_reservation().or_else(|| attempt.fast_path().leave_as_reader(lock.shared_bias(), None))
+            attempt.fast_path().leave_as_reader(lock.shared_bias(), None).or_else(by_reservation)
         }
         _ => by_reservation(),
     };

@@ -74,12 +74,12 @@ impl Shared {
     }
 
     fn at_home(&self, me: Thread) -> [Option<()>; 2] {
-        let taken = self.calls.begin_at_home(me, Doing::Taking).and_then(|_call| self.take());
+        let taken = self.calls.begin_at_home(me, Doing::TAKING).and_then(|_call| self.take());
         let plainly = || {
             self.local.store(0, Release);
             true
         };
-        [taken, self.calls.begin_at_home(me, Doing::Leaving(REGION)).and_then(|_call| self.leave(plainly))]
+        [taken, self.calls.begin_at_home(me, Doing::leaving(REGION)).and_then(|_call| self.leave(plainly))]
     }
 
     fn slowly(&self, me: Thread) -> [Option<()>; 2] {

@@ -11,24 +11,28 @@
 
 #[cfg(doc)]
 use super::Taken;
-use super::{AnyHandleRef, Hold};
+use super::{AnyHandleRef, Hold, of_any};
 use crate::attach::{
-    attachment::{Attachment, LocalOffset},
-    calls::{AtHome, Doing},
-    fast_path::{self, LockPointer, UnlockOutcome},
-    open_file::OpenFile,
+    attachment::Attachment,
+    cached::{FileKey, HomeLine},
+    calls::Doing,
+    fast_path::{At, Remembered, UnlockOutcome},
     site::FileSite,
 };
-use crate::kind::{handle::Handle, mutex::MutexKind, rwlock::RwLockKind, semaphore::SemaphoreKind};
-use crate::layout::{Kind, RegionWord};
-use crate::registers::Exclusively;
+use crate::kind::{handle::Handle, rwlock::RwLockKind};
+use crate::layout::Kind;
+use crate::registers::{Exclusively, FileClaims};
 use turnlock_core::acquire::{
     host::Host,
     site::{Lock, Site},
 };
 use turnlock_core::algorithm::{claim::Mode, shared_bias::ReadersMark};
 use turnlock_core::error::Result;
-use turnlock_core::sync::{AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use turnlock_core::sync::{
+    AtomicBool, AtomicU32, AtomicU64, AtomicUsize,
+    Ordering::{Relaxed, SeqCst},
+    compiler_fence,
+};
 
 /// The lock that was taken last.
 pub(super) struct Again {
@@ -36,12 +40,16 @@ pub(super) struct Again {
     pub(super) serial: AtomicU64,
     /// Its [`Kind`], if it has a fast path; else `NO_FAST_PATH`.
     kind: AtomicU32,
+    /// Whether it is a mutex that has a fast path: the most frequent question by itself.
+    is_mutex: AtomicBool,
     /// Its region.
     pub(super) region: AtomicUsize,
-    /// Where that lies.
-    at: RegionWord,
-    /// The generation of its name.
-    generation: AtomicU64,
+    /// That the home thread unlocks it ([`Doing::leaving`]), as a word.
+    leaving: AtomicUsize,
+    /// Where the words of the hold's own participant are for it.
+    place: Remembered,
+    /// How its bias word reads while it is biased to its readers, if it is a rwlock.
+    readers: AtomicU64,
 }
 
 /// No handle's number.
@@ -50,93 +58,142 @@ const NO_HANDLE: u64 = u64::MAX;
 const NO_FAST_PATH: u32 = 0;
 
 impl Again {
-    pub(super) fn none(file: &OpenFile) -> Self {
+    pub(super) fn none(own: &Attachment) -> Self {
         Self {
             serial: AtomicU64::new(NO_HANDLE),
             kind: AtomicU32::new(NO_FAST_PATH),
+            is_mutex: AtomicBool::new(false),
             region: AtomicUsize::new(0),
-            at: RegionWord::new(file.view().region_pointer(0)),
-            generation: AtomicU64::new(0),
+            leaving: AtomicUsize::new(Doing::leaving(0).word()),
+            place: Remembered::new(own, 0),
+            readers: AtomicU64::new(0),
         }
     }
 
-    /// Remembers the lock that is about to be taken, by the handle with this number.
-    pub(super) fn remember(&self, serial: u64, lock: AnyHandleRef, file: &OpenFile) {
+    /// Remembers the lock that `own` is about to take, by the handle with this number.
+    pub(super) fn remember(&self, serial: u64, lock: AnyHandleRef, own: &Attachment) {
         let (kind, generation) = match lock {
             AnyHandleRef::Mutex(handle) => (Kind::Mutex as u32, handle.name.generation),
             AnyHandleRef::RwLock(handle) => (Kind::RwLock as u32, handle.name.generation),
             AnyHandleRef::Semaphore(handle) => (Kind::Semaphore as u32, handle.name.generation),
             _ => (NO_FAST_PATH, 0),
         };
+        // In a file that records, say.
+        let has_none = of_any!(AnyHandleRef, lock, handle => handle.lock.file == FileKey::OF_NONE);
+        let kind = if has_none { NO_FAST_PATH } else { kind };
         // Relaxed, all of them: see above.
         self.region.store(lock.region(), Relaxed);
-        self.at.store(file.view().region_pointer(lock.region()));
-        self.generation.store(generation, Relaxed);
+        self.leaving.store(Doing::leaving(lock.region()).word(), Relaxed);
+        self.place.remember(own, lock.region());
+        self.readers.store(ReadersMark::new(generation).word(), Relaxed);
         self.kind.store(kind, Relaxed);
+        self.is_mutex.store(kind == Kind::Mutex as u32, Relaxed);
         self.serial.store(if kind == NO_FAST_PATH { NO_HANDLE } else { serial }, Relaxed);
     }
 }
 
-impl Hold {
-    /// Begins to take a lock by its fast path, if the handle with this number is the one by which the hold took one last, and the
-    /// calling thread is the home thread.
+/// How a lock is taken again. Methods rather than closures, which would be compiled as calls.
+trait Take {
+    fn take(self, at: At<'_>) -> Option<u64>;
+}
+
+/// By its bias.
+struct ByBias;
+
+impl Take for ByBias {
     #[inline(always)]
-    fn begin_again<'a>(&self, own: &'a Attachment, serial: u64) -> Option<AtHome<'a>> {
-        let call = own.begin_at_home(Doing::Taking)?;
-        // Relaxed: see above.
-        (self.again.serial.load(Relaxed) == serial).then_some(call)
+    fn take(self, at: At<'_>) -> Option<u64> {
+        at.take_as_owner()
+    }
+}
+
+/// In this mode.
+struct In<'a>(Mode, &'a ReadersMark);
+
+impl Take for In<'_> {
+    #[inline(always)]
+    fn take(self, at: At<'_>) -> Option<u64> {
+        at.take_in_mode(self.1, self.0)
+    }
+}
+
+/// So many permits.
+struct Permits(u32);
+
+impl Take for Permits {
+    #[inline(always)]
+    fn take(self, at: At<'_>) -> Option<u64> {
+        at.take_permits(self.0)
+    }
+}
+
+impl Hold {
+    /// The line of its own participant.
+    #[inline(always)]
+    fn home(&self) -> &HomeLine {
+        // SAFETY: the participant's, which the hold keeps.
+        unsafe { self.home.as_ref() }
     }
 
-    /// Takes the mutex by its bias, where [`Hold::begin_again`] allows it. Returns the fencing token.
+    /// Takes a lock by its fast path, as `take` does, if the handle with this number, which is looked at in its place, is the one by which the hold took one last, and
+    /// the calling thread is the home thread. Returns the fencing token.
     #[inline(always)]
-    pub fn lock_again(&self, serial: u64, mutex: &Handle<MutexKind>) -> Option<u64> {
-        let own: &Attachment = &self.own.attachment;
-        mutex.take_at_home(own, &self.begin_again(own, serial)?)
+    fn take_again(&self, serial: &u64, take: impl Take) -> Option<u64> {
+        let home = self.home();
+        let call = home.begin(Doing::TAKING)?;
+        // Relaxed: see above.
+        if self.again.serial.load(Relaxed) != *serial {
+            return None;
+        }
+        // SAFETY: of the hold's own participant, whose file it keeps open; see above.
+        let token = take.take(unsafe { At::again(home, &self.again.place, &call) });
+        drop(call);
+        if token.is_none() {
+            // Keeps the compiler from ending the call in one place for both, which would cost the way in two jumps.
+            compiler_fence(SeqCst);
+        }
+        token
+    }
+
+    /// Takes the mutex of the handle with this number by its bias, if it is the lock that was taken last. Returns the fencing token.
+    #[inline(always)]
+    pub fn lock_again(&self, serial: &u64) -> Option<u64> {
+        self.take_again(serial, ByBias)
     }
 
     /// Takes the rwlock in this mode, likewise.
     #[inline(always)]
-    pub fn lock_again_in(&self, serial: u64, rwlock: &Handle<RwLockKind>, mode: Mode) -> Option<u64> {
-        let own: &Attachment = &self.own.attachment;
-        rwlock.take_in_mode_at_home(own, &self.begin_again(own, serial)?, mode)
+    pub fn lock_again_in(&self, serial: &u64, rwlock: &Handle<RwLockKind>, mode: Mode) -> Option<u64> {
+        self.take_again(serial, In(mode, rwlock.claims.readers()))
     }
 
     /// Takes so many permits of the semaphore, likewise.
     #[inline(always)]
-    pub fn take_permits_again(
-        &self,
-        serial: u64,
-        semaphore: &Handle<SemaphoreKind>,
-        permits: u32,
-    ) -> Option<u64> {
-        let own: &Attachment = &self.own.attachment;
-        semaphore.take_permits_at_home(own, &self.begin_again(own, serial)?, permits)
+    pub fn take_permits_again(&self, serial: &u64, permits: u32) -> Option<u64> {
+        self.take_again(serial, Permits(permits))
     }
 
     /// Releases what was taken by the fast path, on the home thread. `None`: it is held otherwise, or not at all. Where the bias or the
     /// reservation was lost meanwhile, the number of the lock is for [`Hold::complete_release`].
     #[inline(always)]
     pub fn release_by_fast_path(&self) -> Option<(UnlockOutcome, usize)> {
-        let (region, own): (_, &Attachment) = (self.again.region.load(Relaxed), &self.own.attachment);
-        let call = own.begin_at_home(Doing::Leaving(region))?;
-        let (local, at) = (LocalOffset::of(region), self.again.at.load());
-        let lock = LockPointer { file: self.key, word: self.file.open.word.word(), region, local, at };
+        let home = self.home();
+        let leaving = Doing::of_word(self.again.leaving.load(Relaxed));
+        let call = home.begin(leaving)?;
         // Relaxed: see above.
-        let kind = self.again.kind.load(Relaxed);
-        // SAFETY: this hold keeps the file open.
-        let left = unsafe {
-            if kind == Kind::Mutex as u32 {
-                fast_path::leave_as(lock, own, &call, None)
-            } else if kind == Kind::RwLock as u32 {
-                let readers = ReadersMark::new(self.again.generation.load(Relaxed));
-                fast_path::leave_in_mode_as(lock, own, &call, &readers, None)
-            } else if kind == Kind::Semaphore as u32 {
-                fast_path::leave_permits_as(lock, own, &call, None)
-            } else {
-                None
-            }
+        let (is_mutex, kind) = (&self.again.is_mutex, &self.again.kind);
+        // SAFETY: as in `take_again`.
+        let at = unsafe { At::again(home, &self.again.place, &call) };
+        let left = if is_mutex.load(Relaxed) {
+            at.leave_as_owner(None)
+        } else if kind.load(Relaxed) == Kind::RwLock as u32 {
+            at.leave_in_mode(&ReadersMark::of_word(self.again.readers.load(Relaxed)), None)
+        } else if kind.load(Relaxed) == Kind::Semaphore as u32 {
+            at.leave_reserved(None)
+        } else {
+            None
         };
-        left.map(|left| (left, region))
+        left.map(|left| (left, leaving.region()))
     }
 
     /// Unparks the waiters for what [`Hold::release_by_fast_path`] found lost in the lock of `region`. Another thread may be taking

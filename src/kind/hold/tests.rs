@@ -145,7 +145,7 @@ fn exclude_each_other(scene: &Scene, way: &Way) {
 fn holds_exclude_each_other_as_owners_of_a_mutex() {
     let scene = Scene::new();
     let mutex = scene.file.mutex("m").unwrap();
-    let again = |hold: &Hold| hold.lock_again(1, mutex.handle());
+    let again = |hold: &Hold| hold.lock_again(&1);
     let lock = AnyHandleRef::Mutex(mutex.handle());
     exclude_each_other(&scene, &Way { wanted: || Wanted::Everything, lock, again: &again });
 }
@@ -154,7 +154,7 @@ fn holds_exclude_each_other_as_owners_of_a_mutex() {
 fn holds_exclude_each_other_as_writers_with_a_reservation() {
     let scene = Scene::new();
     let rwlock = scene.file.rwlock("r").unwrap();
-    let again = |hold: &Hold| hold.lock_again_in(1, rwlock.handle(), Mode::Exclusive);
+    let again = |hold: &Hold| hold.lock_again_in(&1, rwlock.handle(), Mode::Exclusive);
     let wanted = || Wanted::Claim(Claim::whole(Mode::Exclusive));
     let lock = AnyHandleRef::RwLock(rwlock.handle());
     exclude_each_other(&scene, &Way { wanted, lock, again: &again });
@@ -164,7 +164,7 @@ fn holds_exclude_each_other_as_writers_with_a_reservation() {
 fn holds_exclude_each_other_by_a_permit_with_a_reservation() {
     let scene = Scene::new();
     let semaphore = scene.file.semaphore_options().permits(1).open("p").unwrap();
-    let again = |hold: &Hold| hold.take_permits_again(1, semaphore.handle(), 1);
+    let again = |hold: &Hold| hold.take_permits_again(&1, 1);
     let wanted = || Wanted::Claim(Claim { weight: 1, ..Claim::whole(Mode::Shared) });
     let lock = AnyHandleRef::Semaphore(semaphore.handle());
     exclude_each_other(&scene, &Way { wanted, lock, again: &again });
