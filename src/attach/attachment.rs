@@ -92,7 +92,7 @@ impl Attachment {
         file.touch_now_and_then();
         let local = zeroed::zeroed_words(2 * (file.geometry().locks() as usize + 1))?;
         let sections = zeroed::zeroed_words(file.geometry().locks() as usize + 1)?;
-        let mut of_its_thread = WipeOnFork::new(ThreadLine::NONE)?;
+        let mut of_its_thread = WipeOnFork::new(ThreadLine::none())?;
         let mut home = WipeOnFork::new(HomeLine::none())?;
         let liveness_lock = claim(file, kind, options)?;
         let slot = liveness_lock.slot();

@@ -154,12 +154,10 @@ impl LightBarrier for LineBarrier<'_> {
 
 impl ThreadLine {
     /// No file's.
-    pub(super) const NONE: Self = Self {
-        file: FileKey::OF_ZEROS,
-        line: Line::NONE,
-        attachment: ptr::null(),
-        sole: Cell::new(FileKey::OF_ZEROS),
-    };
+    pub(super) fn none() -> Self {
+        let (file, sole) = (FileKey::OF_ZEROS, Cell::new(FileKey::OF_ZEROS));
+        Self { file, line: Line::NONE, attachment: ptr::null(), sole }
+    }
 
     /// Notes whether the thread, the calling one, has one slot in each of its files.
     pub(super) fn note_sole(&self, is_sole: bool) {
