@@ -1,16 +1,16 @@
 //! The agent of one host at one lock.
 
-use crate::Nanoseconds;
 use crate::engine::{Compare, Data, Failed, Host, Operation, Reply, Request, Snapshot, Watched};
 use crate::event::{Action, Config, Event, Found};
+use crate::{NO_DEADLINE, Nanoseconds};
 
 /// Where the lock of this host is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Local {
     /// Home. `first`: of the block; `None` if another agent brought it home.
     Home { first: Option<u64>, last_token: u64, token_end: u64 },
-    /// Being moved away.
-    Leaving { first: Option<u64> },
+    /// Being moved away, since this time; `None`: it is lost, and that was said.
+    Leaving { first: Option<u64>, since: Option<Nanoseconds> },
     /// Away. `first`: of the block that it was home with, and is to give back; `gives`: the privilege is to be given up.
     Away { first: Option<u64>, last_token: u64, data: Data, gives: bool },
 }
@@ -24,20 +24,27 @@ pub(crate) enum Purpose {
     Change,
     /// Likewise: one that queues.
     Queue,
-    /// One after which the lock comes home.
+    /// One after which the privilege of a lock that is home has this lease.
+    Attach {
+        lease: u64,
+    },
+    /// One after which the lock comes home, and the privilege has this lease.
     Come {
         first: u64,
         last: u64,
         data: Data,
+        lease: Option<u64>,
     },
 }
 
-/// The lease of a place.
+/// A lease that is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Lease {
     pub(crate) number: u64,
+    /// When the call was sent that is known to have kept it, or to have granted it.
+    pub(crate) sent: Nanoseconds,
     /// When it is to be kept next.
-    keep_at: Nanoseconds,
+    pub(crate) keep_at: Nanoseconds,
 }
 
 /// One host's part in one lock.
@@ -48,19 +55,29 @@ pub struct Agent {
     pub(crate) local: Local,
     pub(crate) wants: bool,
     /// What is known of the keys; `None`: they are to be listed.
-    known: Option<Snapshot>,
+    pub(crate) known: Option<Snapshot>,
     /// Until when that is fresh.
     fresh_until: Nanoseconds,
     /// No call before then: the last one failed.
     rests_until: Nanoseconds,
     /// The call under way, and until when it may take.
     call: Option<(u64, Purpose, Nanoseconds)>,
-    /// The call that keeps the lease.
-    keeps: Option<u64>,
+    /// The calls that keep the lease and were not answered, and when they were sent.
+    pub(crate) keeps: Vec<(u64, Nanoseconds)>,
     pub(crate) lease: Option<Lease>,
+    /// Whether the privilege is known to have this lease.
+    pub(crate) has_held: bool,
+    /// The deadline in the file.
+    pub(crate) until: Nanoseconds,
+    /// Whether it was said that the hosts have another mode.
+    pub(crate) is_refused: bool,
     pub(crate) watch: Option<(u64, Watched)>,
     /// Since when another host has been seen to want the lock.
     pub(crate) wished_since: Option<Nanoseconds>,
+    /// For how long programs go on then.
+    pub(crate) hold: Nanoseconds,
+    /// When the lock was moved away for another host; `None`: a program has wanted it since.
+    left_at: Option<Nanoseconds>,
     numbers: u64,
 }
 
@@ -74,7 +91,7 @@ impl Agent {
         now: Nanoseconds,
         first_number: u64,
     ) -> (Self, Vec<Action>) {
-        let Found { is_home, last_token, token_end, data, is_wanted } = found;
+        let Found { is_home, last_token, token_end, data, is_wanted, until } = found;
         let local = if is_home {
             Local::Home { first: None, last_token, token_end }
         } else {
@@ -89,10 +106,15 @@ impl Agent {
             fresh_until: 0,
             rests_until: 0,
             call: None,
-            keeps: None,
+            keeps: Vec::new(),
             lease: None,
+            has_held: false,
+            until,
+            is_refused: false,
             watch: None,
             wished_since: None,
+            hold: config.hold,
+            left_at: None,
             numbers: first_number,
         };
         let mut actions = Vec::new();
@@ -104,11 +126,17 @@ impl Agent {
     pub fn on(&mut self, now: Nanoseconds, event: Event) -> Vec<Action> {
         let mut actions = Vec::new();
         match event {
-            Event::Wanted => self.wants |= !matches!(self.local, Local::Home { .. }),
+            Event::Wanted => {
+                if !matches!(self.local, Local::Home { .. }) || now >= self.deadline() {
+                    self.wants = true;
+                    self.set_the_hold(now);
+                }
+            }
             Event::MovedAway { last_token, data } => {
-                if let Local::Leaving { first } = self.local {
+                if let Local::Leaving { first, .. } = self.local {
                     self.local = Local::Away { first, last_token, data, gives: true };
                     self.known = None;
+                    self.left_at = Some(now).filter(|now| *now < self.deadline());
                 }
             }
             Event::Used { last_token: used } => {
@@ -136,17 +164,11 @@ impl Agent {
         reply: Result<Reply, Failed>,
         actions: &mut Vec<Action>,
     ) {
-        if self.keeps == Some(call) {
-            self.keeps = None;
-            // The place went with it. It is not in the list, and the host queues anew.
-            if reply == Ok(Reply::Alive(false)) {
-                self.lease = None;
-                self.known = None;
-            }
+        if self.on_kept(now, call, &reply, actions) {
             return;
         }
         // An answer that was given up on says nothing of what is asked now.
-        let Some((_, purpose, _)) = self.call.take_if(|(number, ..)| *number == call) else { return };
+        let Some((_, purpose, until)) = self.call.take_if(|(number, ..)| *number == call) else { return };
         if reply == Err(Failed) {
             self.rests_until = now + self.config.answer / 8;
         }
@@ -163,20 +185,60 @@ impl Agent {
                 self.fresh_until = now + fresh;
                 self.known = Some(snapshot);
             }
-            (Purpose::Lease, Ok(Reply::Granted { lease })) => {
-                self.lease = Some(Lease { number: lease, keep_at: now + self.config.lease / 3 });
-            }
-            (Purpose::Come { first, last, data }, Ok(Reply::Committed(true))) => {
-                self.local = Local::Home { first: Some(first), last_token: first - 1, token_end: last };
-                self.wants = false;
+            (Purpose::Lease, Ok(Reply::Granted { lease })) => self.granted(lease, until - self.config.answer),
+            (Purpose::Attach { lease }, Ok(Reply::Committed(true))) => {
                 self.known = None;
-                actions.push(Action::BringHome { first, last, data });
-                if let Some(lease) = self.lease.take() {
-                    self.say(Request::Revoke { lease: lease.number }, actions);
+                self.has_held = self.deadline_of(lease).is_some();
+                if self.has_held {
+                    self.admit_until_the_deadline(actions);
+                }
+            }
+            (Purpose::Come { first, last, data, lease }, Ok(Reply::Committed(true))) => {
+                self.known = None;
+                let until = lease.map_or(Some(NO_DEADLINE), |lease| self.deadline_of(lease));
+                // If the lease was over before the answer came, the list says what became of the privilege.
+                if let Some(until) = until.filter(|until| now < *until) {
+                    self.come_home_until(until, (first, last, data), actions);
                 }
             }
             // Refused, or done: the list says what is so now.
             _ => self.known = None,
+        }
+    }
+
+    /// The privilege is this host's, up to this deadline.
+    fn come_home_until(
+        &mut self,
+        until: Nanoseconds,
+        (first, last, data): (u64, u64, Data),
+        actions: &mut Vec<Action>,
+    ) {
+        self.local = Local::Home { first: Some(first), last_token: first - 1, token_end: last };
+        self.wants = false;
+        self.has_held = self.is_leased();
+        // In this order: an agent that is stopped in between brings nothing home that has no deadline, or an old one.
+        if until != self.until {
+            self.until = until;
+            actions.push(Action::Lease { until });
+        }
+        actions.push(Action::BringHome { first, last, data });
+        if !self.has_held {
+            self.revoke_the_lease(actions);
+        }
+    }
+
+    pub(crate) fn revoke_the_lease(&mut self, actions: &mut Vec<Action>) {
+        self.keeps.clear();
+        if let Some(lease) = self.lease.take() {
+            self.say(Request::Revoke { lease: lease.number }, actions);
+        }
+    }
+
+    /// A program wants the lock: if it was moved away no longer ago than this host kept it, both hosts contend.
+    fn set_the_hold(&mut self, now: Nanoseconds) {
+        if let Some(left_at) = self.left_at.take() {
+            let grown = self.hold.saturating_mul(2).min(self.config.hold_most.max(self.config.hold));
+            self.hold = if now <= left_at + self.hold { grown } else { self.config.hold };
         }
     }
 
@@ -191,6 +253,7 @@ impl Agent {
             self.watch = None;
         }
         self.keep_the_lease(now, actions);
+        self.keep_the_deadline(now, actions);
         if self.call.is_none() && now >= self.rests_until {
             match self.known.take() {
                 None => self.call(now, Purpose::List, Request::List, actions),
@@ -202,10 +265,16 @@ impl Agent {
         }
         let call = self.call.map(|(.., until)| until);
         let lease = self.lease.map(|lease| lease.keep_at);
-        let wish = self.wished_since.map(|since| since + self.config.hold);
+        let wish = self.wished_since.map(|since| since + self.hold);
+        let is_home = matches!(self.local, Local::Home { .. });
+        let deadline = Some(self.deadline()).filter(|at| is_home && *at != NO_DEADLINE);
         let fresh = Some(self.fresh_until).filter(|_| !self.is_idle());
         let rest = Some(self.rests_until);
-        let next = [call, lease, wish, fresh, rest].into_iter().flatten().filter(|at| *at > now).min();
+        let next = [call, lease, wish, fresh, rest, deadline, self.lost_at()]
+            .into_iter()
+            .flatten()
+            .filter(|at| *at > now)
+            .min();
         actions.extend(next.map(Action::WakeAt));
     }
 
@@ -214,17 +283,7 @@ impl Agent {
         matches!(self.local, Local::Away { gives: false, .. }) && !self.wants && self.watch.is_none()
     }
 
-    /// Keeps the lease, while there may be a place that has it.
-    fn keep_the_lease(&mut self, now: Nanoseconds, actions: &mut Vec<Action>) {
-        let due = self.lease.filter(|lease| now >= lease.keep_at);
-        if let Some(lease) = due {
-            self.lease = Some(Lease { keep_at: now + self.config.lease / 3, ..lease });
-            // One that was not answered is given up on.
-            self.keeps = Some(self.say(Request::KeepAlive { lease: lease.number }, actions));
-        }
-    }
-
-    fn say(&mut self, request: Request, actions: &mut Vec<Action>) -> u64 {
+    pub(crate) fn say(&mut self, request: Request, actions: &mut Vec<Action>) -> u64 {
         self.numbers += 1;
         actions.push(Action::Call { number: self.numbers, request });
         self.numbers

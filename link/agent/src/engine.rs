@@ -9,12 +9,22 @@ pub type Host = Arc<str>;
 /// The keys of a lock, below a prefix of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Key {
-    /// `held`: the host that has the privilege. No lease.
+    /// `held`: the host that has the privilege. With a lease if the lock is [`Mode::Leased`].
     Held,
-    /// `state`: a [`State`]. It is written by the host that has the privilege, or takes it.
+    /// `state`: a [`State`]. It is written by the host that has the privilege, takes it, or took it last.
     State,
     /// `queue/HOST`: this agent's host wants the privilege. With a lease.
     Place,
+}
+
+/// What becomes of the privilege of a host that cannot be reached. All hosts of a lock have the same; the first one that takes the privilege
+/// writes it into [`Key::State`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Mode {
+    /// The host keeps it, until a person has the host forgotten.
+    Kept,
+    /// It ends with a lease, and the host admits no program from a deadline before that end on.
+    Leased,
 }
 
 /// What is known of the data that the lock protects.
@@ -38,7 +48,7 @@ pub struct Held {
 }
 
 /// What goes along with the privilege.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct State {
     /// The revision of its last change.
     pub modified: u64,
@@ -46,6 +56,11 @@ pub struct State {
     pub reserved: u64,
     /// What the host that had it last knew of the data.
     pub data: Data,
+    /// The mode of the lock.
+    pub mode: Mode,
+    /// Leased: the host that took the privilege last, until it gives it up. If [`Key::Held`] is not there, its lease ended before it did. Kept:
+    /// `None`.
+    pub taken_by: Option<Host>,
 }
 
 /// One place in the queue.
@@ -82,14 +97,21 @@ pub enum Compare {
 /// What a transaction does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Operation {
-    /// Writes this host's name into [`Key::Held`].
-    Hold,
+    /// Writes this host's name into [`Key::Held`], which stays the key that it was if it is there. The transaction fails if the lease is over.
+    Hold {
+        /// The lease that the key has from then on, and no other.
+        lease: Option<u64>,
+    },
     /// Writes [`Key::State`].
     Put {
         /// [`State::reserved`].
         reserved: u64,
         /// [`State::data`].
         data: Data,
+        /// [`State::mode`].
+        mode: Mode,
+        /// Whether [`State::taken_by`] is this host, or none.
+        is_taken: bool,
     },
     /// Creates [`Key::Place`], with this lease. The transaction fails if the lease is over.
     Queue {
@@ -123,9 +145,9 @@ pub enum Request {
         /// What is done then.
         then: Vec<Operation>,
     },
-    /// A lease, which ends so long after it was kept last.
+    /// A lease, which ends so long after it was kept last, or later, and never earlier.
     Grant {
-        /// Its length.
+        /// Its length. Where the engine counts in larger units, it is rounded up.
         length: Nanoseconds,
     },
     /// Keeps a lease.

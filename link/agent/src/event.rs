@@ -1,17 +1,25 @@
 //! What happens to an agent, and what it wants done.
 
 use crate::Nanoseconds;
-use crate::engine::{Data, Failed, Reply, Request};
+use crate::engine::{Data, Failed, Mode, Reply, Request};
 
 /// How an agent goes about it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Config {
+    /// What becomes of the privilege of a host that cannot be reached. The same at all hosts.
+    pub mode: Mode,
     /// For how long programs of this host may go on after another host was seen to want the lock.
     pub hold: Nanoseconds,
+    /// To what that may grow; it does not, if this is no longer. It doubles each time that a program of this host wants the lock again within
+    /// it after the lock was moved away for another host, and begins anew when none does.
+    pub hold_most: Nanoseconds,
     /// So many fencing tokens are reserved at a time.
     pub block: u64,
-    /// The length of the lease of a place in the queue.
+    /// The length of the lease of a place in the queue and, if the lock is leased, of the privilege.
     pub lease: Nanoseconds,
+    /// Leased: how long before the lease can end programs are admitted no more, and those inside are told. It is what the drift of two clocks
+    /// amounts to over a lease, and the time in which a program that is told gets out.
+    pub margin: Nanoseconds,
     /// How long a call may take before the keys are listed again.
     pub answer: Nanoseconds,
     /// How old what is known may become, while something is waited for.
@@ -22,17 +30,47 @@ pub struct Config {
 }
 
 impl Default for Config {
-    /// 20 ms of local entries, blocks of 2^36 tokens, leases of 10 s, answers within 2 s, a look at least every 5 s, at home every 10 minutes.
+    /// Kept; 20 ms of local entries, which do not grow, blocks of 2^36 tokens, leases of 10 s, of which the last 2 s are margin, answers within
+    /// 2 s, a look at least every 5 s, at home every 10 minutes.
     fn default() -> Self {
         const MILLISECOND: Nanoseconds = 1_000_000;
         Self {
+            mode: Mode::Kept,
             hold: 20 * MILLISECOND,
+            hold_most: 0,
             block: 1 << 36,
             lease: 10_000 * MILLISECOND,
+            margin: 2_000 * MILLISECOND,
             answer: 2_000 * MILLISECOND,
             fresh: 5_000 * MILLISECOND,
             fresh_at_home: 600_000 * MILLISECOND,
         }
+    }
+}
+
+impl Config {
+    /// Of a lease at least this part is margin. Two clocks that run 0.05 % too fast and too slow, which is the most that Linux corrects one by,
+    /// differ by a tenth of it at the end.
+    const LEAST_MARGIN: Nanoseconds = 100;
+
+    /// Returns what is wrong with it, for people; an agent must not begin with one of which something is.
+    ///
+    /// # Errors
+    /// A block is empty; a leased lock has a margin of less than a hundredth of the lease, or more than half of it.
+    pub fn check(&self) -> Result<(), String> {
+        let Self { block, lease, margin, .. } = *self;
+        if block == 0 {
+            return Err("a block of no fencing tokens was asked for: give at least 1".into());
+        }
+        let least = lease / Self::LEAST_MARGIN;
+        if self.mode == Mode::Leased && !(least.max(1)..=lease / 2).contains(&margin) {
+            return Err(format!(
+                "a lease of {lease} ns was asked for, of which the last {margin} ns are margin: give from {least} ns, for clocks that drift, to \
+                 {} ns, so that it can be kept in time",
+                lease / 2
+            ));
+        }
+        Ok(())
     }
 }
 
@@ -49,6 +87,8 @@ pub struct Found {
     pub data: Data,
     /// Whether a program wants the lock and was not admitted.
     pub is_wanted: bool,
+    /// The time from which on the file admits no program, as [`Action::Lease`] set it last; [`crate::NO_DEADLINE`]: none is set.
+    pub until: Nanoseconds,
 }
 
 /// What happens to an agent.
@@ -112,7 +152,22 @@ pub enum Action {
     },
     /// Says [`Event::Time`] at this time, or at the one that is named next.
     WakeAt(Nanoseconds),
+    /// Has the lock file admit programs before this time and no more from it on, and has those inside be told then. It takes the place of the
+    /// time before, and may be earlier. [`crate::NO_DEADLINE`]: there is none.
+    Lease {
+        /// The time, of the agent's clock.
+        until: Nanoseconds,
+    },
     /// The lock was home, and its host did not have the privilege any more: it was taken from it by a person. To be told to people; a
     /// [`Action::MoveAway`] comes with it.
     Robbed,
+    /// The lease of the privilege may be over, and the lock could not be moved away yet: a program is inside, which was told, and another host
+    /// may have the lock. To be told to people. [`Event::MovedAway`] comes when the program has left.
+    Lost,
+    /// The hosts have the lock in this mode, which is not that of [`Config::mode`]. To be told to people. This agent does nothing until the
+    /// mode is its own.
+    Refused {
+        /// The mode of the other hosts.
+        mode: Mode,
+    },
 }

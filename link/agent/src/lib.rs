@@ -5,8 +5,10 @@
 //! shaped as etcd is: [`Key`]s with a revision of creation and one of their last change, transactions that compare those, leases,
 //! watches.
 //!
-//! *The privilege* of the lock is the key [`Key::Held`]. It has no lease: a host that cannot be reached keeps it, and is robbed by no other; one
-//! that is gone for good is for a person to forget. A host that wants the privilege stands once in the queue, as [`Key::Place`], in the order of
+//! *The privilege* of the lock is the key [`Key::Held`]. In [`Mode::Kept`] it has no lease: a host that cannot be reached keeps it, and is robbed by
+//! no other; one that is gone for good is for a person to forget. In [`Mode::Leased`] it has one, and programs of the host are admitted up to a
+//! deadline before its end alone, which the agent has put into the lock file ([`Action::Lease`]): entries compare the clock with it, so that a
+//! host whose agent is stopped or dead fails closed. A host that wants the privilege stands once in the queue, as [`Key::Place`], in the order of
 //! creation; it watches the one before it alone. A place has a lease, so that a host that died waiting keeps no other from its turn.
 //!
 //! *What is not known is asked.* An agent has at most one call under way, besides those that keep its lease. After a call that was not
@@ -19,12 +21,16 @@ mod agent;
 mod decision;
 mod engine;
 mod event;
+mod lease;
 
 pub use agent::Agent;
 pub use engine::{
-    Compare, Data, Failed, Held, Host, Key, Operation, Place, Reply, Request, Snapshot, State, Watched,
+    Compare, Data, Failed, Held, Host, Key, Mode, Operation, Place, Reply, Request, Snapshot, State, Watched,
 };
 pub use event::{Action, Config, Event, Found};
 
 /// A time, or a span, in nanoseconds. Of a clock that goes on while the host is suspended (`CLOCK_BOOTTIME`).
 pub type Nanoseconds = u64;
+
+/// The deadline of a lock that has none.
+pub const NO_DEADLINE: Nanoseconds = Nanoseconds::MAX;

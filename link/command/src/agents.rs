@@ -344,6 +344,13 @@ impl Agents {
                     one.local.linked.extend(last).map_err(|error| Failure::of_file(&error))?;
                 }
                 Action::WakeAt(time) => wakes_at = Some(time),
+                Action::Lease { .. } | Action::Lost => {
+                    unreachable!("the locks of this program's agents are kept")
+                }
+                Action::Refused { .. } => print::message(&format!(
+                    "{:?} is leased by the other hosts, and this program keeps what it has: the lock is left alone here",
+                    one.local.name
+                )),
                 Action::Robbed => print::message(&format!(
                     "{:?} was home, and this host does not have its privilege any more: it was forgotten while its programs went on. It is \
                      moved away; look at what they wrote, by their fencing tokens",

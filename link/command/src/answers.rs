@@ -103,9 +103,13 @@ fn transaction(
         }
     });
     let then = then.iter().map(|operation| match *operation {
-        Operation::Hold => TxnOp::put(keys.key(Key::Held), keys.host().as_bytes(), None),
-        Operation::Put { reserved, data } => {
-            TxnOp::put(keys.key(Key::State), Stored::text(reserved, data), None)
+        Operation::Hold { lease } => {
+            let options = lease.map(|lease| PutOptions::new().with_lease(revision(lease)));
+            TxnOp::put(keys.key(Key::Held), keys.host().as_bytes(), options)
+        }
+        Operation::Put { reserved, data, mode, is_taken } => {
+            let taken_by = is_taken.then(|| &**keys.host());
+            TxnOp::put(keys.key(Key::State), Stored::text(reserved, data, mode, taken_by), None)
         }
         Operation::Queue { lease } => {
             let options = PutOptions::new().with_lease(revision(lease));

@@ -13,7 +13,7 @@ use crate::{
 };
 use etcd_client::{Compare, CompareOp, GetOptions, GetResponse, Txn, TxnOp};
 use tokio::runtime;
-use turnlock_link_agent::{Config, Data, Held, Host, Key, Snapshot};
+use turnlock_link_agent::{Config, Data, Held, Host, Key, Mode, Snapshot};
 
 /// Say that a host is gone for good, so that others get the locks that it had
 ///
@@ -113,14 +113,19 @@ impl Forget {
             let (mut compares, mut then) = (Vec::new(), Vec::new());
             if let Some(Held { created, .. }) = held {
                 // It may have used tokens after its block ended, and another block is beyond those.
-                let (modified, reserved, data) = snapshot
-                    .state
-                    .map_or((0, 0, Data::Consistent), |state| (state.modified, state.reserved, state.data));
+                let (modified, reserved, data, mode) =
+                    snapshot.state.map_or((0, 0, Data::Consistent, Mode::Kept), |state| {
+                        (state.modified, state.reserved, state.data, state.mode)
+                    });
                 let (held, state) = (keys.key(Key::Held), keys.key(Key::State));
                 compares.push(Compare::create_revision(held.as_str(), CompareOp::Equal, revision(created)));
                 compares.push(Compare::mod_revision(state.as_str(), CompareOp::Equal, revision(modified)));
                 let skipped = reserved.saturating_add(Config::default().block);
-                then.push(TxnOp::put(state, Stored::text(skipped, data.max(Data::Inconsistent)), None));
+                then.push(TxnOp::put(
+                    state,
+                    Stored::text(skipped, data.max(Data::Inconsistent), mode, None),
+                    None,
+                ));
                 then.push(TxnOp::delete(held, None));
             }
             if place.is_some() {

@@ -38,7 +38,7 @@ pub fn has_nothing(known: &Snapshot, host: &Host) -> bool {
 mod tests {
     use super::*;
     use turnlock_link_agent::{
-        Action, Agent, Config, Data, Event, Found, Held, Operation, Reply, Request, State,
+        Action, Agent, Config, Data, Event, Found, Held, Mode, NO_DEADLINE, Operation, Reply, Request, State,
     };
 
     /// Answers the only call.
@@ -53,12 +53,24 @@ mod tests {
     #[test]
     fn an_agent_that_is_shown_one_more_host_gives_up_what_no_other_wants() {
         let host = Host::from("a");
-        let state = Some(State { modified: 8, reserved: 20, data: Data::Consistent });
+        let state = Some(State {
+            modified: 8,
+            reserved: 20,
+            data: Data::Consistent,
+            mode: Mode::Kept,
+            taken_by: None,
+        });
         let held = Some(Held { host: host.clone(), created: 7 });
         let known = Snapshot { revision: 9, held, state, places: Vec::new() };
         assert!(!has_nothing(&known, &host));
-        let found =
-            Found { is_home: true, last_token: 15, token_end: 20, data: Data::Consistent, is_wanted: false };
+        let found = Found {
+            is_home: true,
+            last_token: 15,
+            token_end: 20,
+            data: Data::Consistent,
+            is_wanted: false,
+            until: NO_DEADLINE,
+        };
         let config = Config { hold: 0, ..Config::default() };
         let (mut agent, actions) = Agent::new(host.clone(), config, found, 1, FIRST_NUMBER);
         let shown = with_one_more_host(known.clone());

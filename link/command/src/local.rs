@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 use turnlock::{Error, LinkAgent, LinkedData, LinkedMutex, LockFile, inspect};
-use turnlock_link_agent::{Data, Found};
+use turnlock_link_agent::{Data, Found, NO_DEADLINE};
 
 /// How long a look for programs that want a lock takes at most: as long as the end of the agent may wait for it.
 const LOOK: Duration = Duration::from_secs(1);
@@ -73,6 +73,7 @@ impl Local {
             token_end: self.linked.token_end(),
             data: data(self.linked.data()),
             is_wanted: self.linked.take_wanted() || self.has_waiters(),
+            until: NO_DEADLINE,
         }
     }
 

@@ -5,7 +5,7 @@ use crate::{
     values::Stored,
 };
 use etcd_client::KeyValue;
-use turnlock_link_agent::{Held, Host, Place, Snapshot, State};
+use turnlock_link_agent::{Held, Host, Place, Snapshot};
 
 /// Reads the keys of one lock.
 ///
@@ -29,8 +29,8 @@ pub fn assemble(revision: i64, found: Vec<(Option<Read>, &KeyValue)>) -> Result<
                 snapshot.held = Some(Held { host, created: number(pair.create_revision()) });
             }
             Some(Read::State) => {
-                let (reserved, data) = Stored::read(pair.value()).ok_or_else(|| foreign(pair))?;
-                snapshot.state = Some(State { modified: number(pair.mod_revision()), reserved, data });
+                let modified = number(pair.mod_revision());
+                snapshot.state = Some(Stored::read(pair.value(), modified).ok_or_else(|| foreign(pair))?);
             }
             Some(Read::Place(host)) => {
                 snapshot.places.push(Place { host, created: number(pair.create_revision()) });

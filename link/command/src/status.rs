@@ -14,7 +14,7 @@ use etcd_client::{Client, GetOptions, KeyValue};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use tokio::runtime;
-use turnlock_link_agent::Snapshot;
+use turnlock_link_agent::{Mode, Snapshot};
 
 /// Show which host has each linked lock, and which wait for it
 ///
@@ -95,10 +95,13 @@ impl Status {
         });
         let locks = locks(&members, &self.cluster).await?.into_iter().map(|(lock, known)| ShownLock {
             lock,
-            mode: "kept",
+            mode: match known.state.as_ref().map(|state| state.mode) {
+                Some(Mode::Leased) => "leased",
+                _ => "kept",
+            },
             host: known.held.map(|held| held.host.to_string()),
             waiting: known.places.iter().map(|place| place.host.to_string()).collect(),
-            reserved: known.state.map_or(0, |state| state.reserved).to_string(),
+            reserved: known.state.as_ref().map_or(0, |state| state.reserved).to_string(),
             data: known.state.map_or(StoredData::Consistent, |state| state.data.into()),
         });
         Ok(Shown { prefix: prefix.all().into(), hosts: hosts.collect(), locks: locks.collect() })

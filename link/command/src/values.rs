@@ -1,7 +1,7 @@
 //! What stands in the keys: JSON, so that a person can read it by etcdctl; in `held` and in the queue the name of the host.
 
 use serde::{Deserialize, Serialize};
-use turnlock_link_agent::Data;
+use turnlock_link_agent::{Data, Host, Mode, State};
 
 /// In `state`, what goes along with the privilege. It says nothing of its revision, which etcd has.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -9,6 +9,19 @@ pub struct Stored {
     /// A decimal string: readers of JSON may take numbers for doubles.
     reserved: String,
     data: StoredData,
+    #[serde(default)]
+    mode: StoredMode,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    taken_by: Option<String>,
+}
+
+/// [`Mode`]; of a state that says nothing, kept.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum StoredMode {
+    #[default]
+    Kept,
+    Leased,
 }
 
 /// [`Data`], in the words of `turnlock status`.
@@ -21,15 +34,30 @@ pub enum StoredData {
 }
 
 impl Stored {
-    /// Returns the text of a state.
-    pub fn text(reserved: u64, data: Data) -> String {
-        to_text(&Self { reserved: reserved.to_string(), data: data.into() })
+    /// Returns the text of a state. `taken_by`: the host that has it by a lease.
+    pub fn text(reserved: u64, data: Data, mode: Mode, taken_by: Option<&str>) -> String {
+        let mode = match mode {
+            Mode::Kept => StoredMode::Kept,
+            Mode::Leased => StoredMode::Leased,
+        };
+        let taken_by = taken_by.map(Into::into);
+        to_text(&Self { reserved: reserved.to_string(), data: data.into(), mode, taken_by })
     }
 
-    /// Returns the last token that is reserved, and what is known of the data. `None`: it is none of this program's.
-    pub fn read(text: &[u8]) -> Option<(u64, Data)> {
+    /// Returns the state, which was changed last at this revision. `None`: it is none of this program's.
+    pub fn read(text: &[u8], modified: u64) -> Option<State> {
         let stored: Self = serde_json::from_slice(text).ok()?;
-        Some((stored.reserved.parse().ok()?, stored.data.into()))
+        let mode = match stored.mode {
+            StoredMode::Kept => Mode::Kept,
+            StoredMode::Leased => Mode::Leased,
+        };
+        Some(State {
+            modified,
+            reserved: stored.reserved.parse().ok()?,
+            data: stored.data.into(),
+            mode,
+            taken_by: stored.taken_by.map(Host::from),
+        })
     }
 }
 
@@ -87,12 +115,17 @@ mod tests {
     #[test]
     fn a_state_is_read_as_it_was_written_and_nothing_else_is() {
         for data in [Data::Consistent, Data::Inconsistent, Data::NotRecoverable] {
-            let text = Stored::text(u64::MAX, data);
-            assert_eq!(Stored::read(text.as_bytes()), Some((u64::MAX, data)), "{text}");
+            for (mode, taken_by) in [(Mode::Kept, None), (Mode::Leased, None), (Mode::Leased, Some("a"))] {
+                let text = Stored::text(u64::MAX, data, mode, taken_by);
+                let taken_by = taken_by.map(Host::from);
+                let state = State { modified: 3, reserved: u64::MAX, data, mode, taken_by };
+                assert_eq!(Stored::read(text.as_bytes(), 3), Some(state), "{text}");
+            }
         }
-        assert_eq!(Stored::text(7, Data::NotRecoverable), r#"{"reserved":"7","data":"not_recoverable"}"#);
+        let text = Stored::text(7, Data::NotRecoverable, Mode::Kept, None);
+        assert_eq!(text, r#"{"reserved":"7","data":"not_recoverable","mode":"kept"}"#);
         for bad in ["", "7", r#"{"reserved":"-1","data":"consistent"}"#, r#"{"reserved":"7","data":"?"}"#] {
-            assert_eq!(Stored::read(bad.as_bytes()), None, "{bad}");
+            assert_eq!(Stored::read(bad.as_bytes(), 3), None, "{bad}");
         }
     }
 }

@@ -3,31 +3,49 @@
 use crate::world::{CONFIG, MILLISECOND};
 use std::sync::Arc;
 use turnlock_link_agent::{
-    Action, Agent, Compare, Config, Data, Event, Failed, Found, Held, Host, Key, Operation, Place, Reply,
-    Request, Snapshot, State, Watched,
+    Action, Agent, Compare, Config, Data, Event, Failed, Found, Held, Host, Key, Mode, NO_DEADLINE,
+    Operation, Place, Reply, Request, Snapshot, State, Watched,
 };
 
-const HOME: Found =
-    Found { is_home: true, last_token: 105, token_end: 110, data: Data::Consistent, is_wanted: false };
-const AWAY: Found =
-    Found { is_home: false, last_token: 105, token_end: 0, data: Data::Consistent, is_wanted: true };
+pub const HOME: Found = Found {
+    is_home: true,
+    last_token: 105,
+    token_end: 110,
+    data: Data::Consistent,
+    is_wanted: false,
+    until: NO_DEADLINE,
+};
+pub const AWAY: Found = Found {
+    is_home: false,
+    last_token: 105,
+    token_end: 0,
+    data: Data::Consistent,
+    is_wanted: true,
+    until: NO_DEADLINE,
+};
 
-fn host(name: &str) -> Host {
+pub fn host(name: &str) -> Host {
     Arc::from(name)
 }
 
 /// The keys while `held` has the privilege, and these wait for it.
-fn keys(held: Option<&str>, places: &[(&str, u64)]) -> Snapshot {
+pub fn keys(held: Option<&str>, places: &[(&str, u64)]) -> Snapshot {
     Snapshot {
         revision: 30,
         held: held.map(|name| Held { host: host(name), created: 20 }),
-        state: Some(State { modified: 20, reserved: 110, data: Data::Consistent }),
+        state: Some(State {
+            modified: 20,
+            reserved: 110,
+            data: Data::Consistent,
+            mode: Mode::Kept,
+            taken_by: None,
+        }),
         places: places.iter().map(|(name, created)| Place { host: host(name), created: *created }).collect(),
     }
 }
 
 /// The only call among them.
-fn call(actions: &[Action]) -> (u64, Request) {
+pub fn call(actions: &[Action]) -> (u64, Request) {
     let calls: Vec<_> = actions
         .iter()
         .filter_map(|action| match action {
@@ -40,7 +58,7 @@ fn call(actions: &[Action]) -> (u64, Request) {
 }
 
 /// The answer to the only call.
-fn answered(actions: &[Action], reply: Result<Reply, Failed>) -> Event {
+pub fn answered(actions: &[Action], reply: Result<Reply, Failed>) -> Event {
     Event::Answered { call: call(actions).0, reply }
 }
 
@@ -99,9 +117,9 @@ fn it_gives_up_what_it_took_by_its_revision_and_what_is_left_of_the_block() {
             Compare::Modified(Key::State, 20),
         ],
         then: vec![
-            Operation::Hold,
+            Operation::Hold { lease: None },
             Operation::Delete(Key::Place),
-            Operation::Put { reserved: 116, data: Data::Consistent },
+            Operation::Put { reserved: 116, data: Data::Consistent, mode: Mode::Kept, is_taken: false },
         ],
     };
     assert_eq!(call(&actions).1, takes);
@@ -124,7 +142,10 @@ fn it_gives_up_what_it_took_by_its_revision_and_what_is_left_of_the_block() {
     let actions = agent.on(now, answered(&actions, Ok(Reply::Listed(keys(Some("a"), &[("b", 28)])))));
     let gives_up = Request::Transaction {
         compares: vec![Compare::Created(Key::Held, 20), Compare::Modified(Key::State, 20)],
-        then: vec![Operation::Put { reserved: 113, data: Data::Inconsistent }, Operation::Delete(Key::Held)],
+        then: vec![
+            Operation::Put { reserved: 113, data: Data::Inconsistent, mode: Mode::Kept, is_taken: false },
+            Operation::Delete(Key::Held),
+        ],
     };
     assert_eq!(call(&actions).1, gives_up);
 }

@@ -1,6 +1,7 @@
-//! Faults of an agent, made of what it wants done: each must be found.
+//! Faults of an agent, made of what it wants done and what it is told: each must be found.
 
-use turnlock_link_agent::{Action, Compare, Key, Operation, Request};
+use crate::host::OneHost;
+use turnlock_link_agent::{Action, Compare, Event, Key, Nanoseconds, Operation, Reply, Request};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Fault {
@@ -22,9 +23,32 @@ pub enum Fault {
     ForgetsDeaths,
     /// It never watches, nor looks again.
     NeverWatches,
+    /// It counts the lease from when the answer came.
+    CountsFromAnswer,
+    /// It counts the lease from the last call that was to keep it, though the answer was to an earlier one.
+    CountsFromLastCall,
+    /// It has programs admitted up to the end of the lease.
+    HasNoMargin,
+    /// Its margin is what clocks may drift, and no time for those inside to get out.
+    GivesNoTimeToLeave,
+    /// It takes a lease that is over for one that was kept.
+    KeepsWhatIsOver,
+    /// It brings the lock home before it sets the deadline.
+    BringsHomeFirst,
+    /// It takes the privilege of a leased lock without a lease.
+    HoldsWithoutLease,
+    /// It takes the privilege as if it had been given up, when the lease ended before.
+    TakesAsGivenUp,
+    /// It takes the privilege after another host's lease ended as if it were its own that ended.
+    ReclaimsFromOthers,
+    /// It does not compare the modes.
+    MixesModes,
+    /// The lock file does not compare the clock with the deadline.
+    AdmitsAfterDeadline,
 }
 
 impl Fault {
+    /// Those of any lock.
     pub const ALL: [Self; 9] = [
         Self::UnlocksByKey,
         Self::TakesUnasked,
@@ -37,8 +61,50 @@ impl Fault {
         Self::NeverWatches,
     ];
 
+    /// Those of a leased one.
+    pub const OF_LEASES: [Self; 10] = [
+        Self::CountsFromAnswer,
+        Self::CountsFromLastCall,
+        Self::HasNoMargin,
+        Self::KeepsWhatIsOver,
+        Self::BringsHomeFirst,
+        Self::HoldsWithoutLease,
+        Self::TakesAsGivenUp,
+        Self::ReclaimsFromOthers,
+        Self::MixesModes,
+        Self::AdmitsAfterDeadline,
+    ];
+
+    /// What the agent of this host, with this fault, takes an event for.
+    pub fn hear(fault: Option<Self>, host: &OneHost, event: Event) -> Event {
+        let Event::Answered { call, reply: Ok(reply) } = event else { return event };
+        let reply = match (fault, reply) {
+            (Some(Self::KeepsWhatIsOver), Reply::Alive(_)) => Reply::Alive(true),
+            (Some(fault), Reply::Listed(mut keys)) => {
+                if let Some(state) = &mut keys.state {
+                    match fault {
+                        Self::TakesAsGivenUp => state.taken_by = None,
+                        Self::ReclaimsFromOthers if state.taken_by.is_some() => {
+                            state.taken_by = Some(host.name.clone());
+                        }
+                        Self::MixesModes => state.mode = host.config.mode,
+                        _ => {}
+                    }
+                }
+                Reply::Listed(keys)
+            }
+            (_, reply) => reply,
+        };
+        Event::Answered { call, reply: Ok(reply) }
+    }
+
     /// What an agent with this fault wants done.
-    pub fn apply(fault: Option<Self>, mut actions: Vec<Action>) -> Vec<Action> {
+    pub fn apply(
+        fault: Option<Self>,
+        host: &OneHost,
+        clock: Nanoseconds,
+        mut actions: Vec<Action>,
+    ) -> Vec<Action> {
         let Some(fault) = fault else { return actions };
         actions.retain(|action| match action {
             Action::MoveAway => fault != Self::StaysHome,
@@ -47,10 +113,29 @@ impl Fault {
             }
             _ => true,
         });
+        if fault == Self::BringsHomeFirst
+            && let Some(at) = actions.iter().position(|action| matches!(action, Action::BringHome { .. }))
+        {
+            actions[..=at].rotate_right(1);
+        }
         for action in &mut actions {
+            if let Action::Lease { until } = action
+                && *until > clock
+            {
+                let length = host.config.lease - host.config.margin;
+                *until = match fault {
+                    Self::CountsFromAnswer => clock + length,
+                    Self::CountsFromLastCall => *until.max(&mut (host.kept_at + length)),
+                    Self::HasNoMargin => *until + host.config.margin,
+                    Self::GivesNoTimeToLeave => *until + host.told_before(),
+                    _ => *until,
+                };
+            }
             if let Action::Call { request: Request::Transaction { compares, then }, .. } = action {
-                let (takes, gives) =
-                    (then.contains(&Operation::Hold), then.contains(&Operation::Delete(Key::Held)));
+                let (takes, gives) = (
+                    then.iter().any(|operation| matches!(operation, Operation::Hold { .. })),
+                    then.contains(&Operation::Delete(Key::Held)),
+                );
                 compares.retain(|compare| match (fault, compare) {
                     (Self::UnlocksByKey, _) => !gives,
                     (Self::TakesUnasked, _) => !takes,
@@ -59,6 +144,9 @@ impl Fault {
                     _ => true,
                 });
                 for operation in then {
+                    if let (Self::HoldsWithoutLease, Operation::Hold { lease }) = (fault, &mut *operation) {
+                        *lease = None;
+                    }
                     if let (Self::GivesBackTooMuch, true, Operation::Put { reserved, .. }) =
                         (fault, gives, operation)
                     {

@@ -25,6 +25,7 @@ struct Lease {
 pub struct Store {
     revision: u64,
     pub held: Option<Held>,
+    held_lease: Option<u64>,
     pub state: Option<State>,
     places: Vec<(Place, u64)>,
     leases: Vec<Lease>,
@@ -48,6 +49,12 @@ impl Store {
         self.places.iter().map(|(place, _)| place.created).min()
     }
 
+    /// How many keys and watches there are.
+    pub fn size(&self) -> (u64, u64) {
+        let keys = self.places.len() + usize::from(self.held.is_some()) + usize::from(self.state.is_some());
+        (keys as u64, self.watches.len() as u64)
+    }
+
     /// When the next lease ends.
     pub fn next_end(&self) -> Option<Nanoseconds> {
         self.leases.iter().map(|lease| lease.ends).min()
@@ -56,7 +63,7 @@ impl Store {
     fn revision_of(&self, host: &Host, key: Key, modified: bool) -> u64 {
         match key {
             Key::Held => self.held.as_ref().map_or(0, |held| held.created),
-            Key::State if modified => self.state.map_or(0, |state| state.modified),
+            Key::State if modified => self.state.as_ref().map_or(0, |state| state.modified),
             Key::State => unreachable!("no transaction compares when it was created"),
             Key::Place => self.place_of(host).map_or(0, |place| place.created),
         }
@@ -75,7 +82,7 @@ impl Store {
             Request::List => Some(Ok(Reply::Listed(Snapshot {
                 revision: self.revision,
                 held: self.held.clone(),
-                state: self.state,
+                state: self.state.clone(),
                 places: self.places.iter().map(|(place, _)| place.clone()).collect(),
             }))),
             Request::Transaction { compares, then } => {
@@ -87,7 +94,9 @@ impl Store {
                     return Some(Ok(Reply::Committed(false)));
                 }
                 let has_lease = |operation: &Operation| match operation {
-                    Operation::Queue { lease } => self.leases.iter().any(|one| one.number == *lease),
+                    Operation::Queue { lease } | Operation::Hold { lease: Some(lease) } => {
+                        self.leases.iter().any(|one| one.number == *lease)
+                    }
                     _ => true,
                 };
                 if !then.iter().all(has_lease) {
@@ -131,13 +140,15 @@ impl Store {
     fn operate(&mut self, host: &Host, operation: Operation, told: &mut Told) {
         let revision = self.revision;
         match operation {
-            Operation::Hold => {
+            Operation::Hold { lease } => {
+                self.held_lease = lease;
                 let created = self.held.as_ref().map_or(revision, |held| held.created);
                 self.held = Some(Held { host: host.clone(), created });
                 self.changed(&Watched::Held, host, told);
             }
-            Operation::Put { reserved, data } => {
-                self.state = Some(State { modified: revision, reserved, data });
+            Operation::Put { reserved, data, mode, is_taken } => {
+                let taken_by = is_taken.then(|| host.clone());
+                self.state = Some(State { modified: revision, reserved, data, mode, taken_by });
             }
             Operation::Queue { lease } => {
                 if self.place_of(host).is_none() {
@@ -172,6 +183,11 @@ impl Store {
 
     fn end_leases(&mut self, ends: impl Fn(u64) -> bool, told: &mut Told) {
         self.leases.retain(|lease| !ends(lease.number));
+        if self.held.is_some() && self.held_lease.is_some_and(&ends) {
+            self.revision += 1;
+            let held = self.held.take().unwrap();
+            self.changed(&Watched::Held, &held.host, told);
+        }
         let gone: Vec<Host> = self
             .places
             .iter()
@@ -203,11 +219,10 @@ impl Store {
         let Some(held) = self.held.take() else { return };
         self.revision += 1;
         if let Some(state) = &mut self.state {
-            *state = State {
-                modified: self.revision,
-                reserved: state.reserved + skips,
-                data: state.data.max(Data::Inconsistent),
-            };
+            state.modified = self.revision;
+            state.reserved += skips;
+            state.data = state.data.max(Data::Inconsistent);
+            state.taken_by = None;
         }
         self.changed(&Watched::Held, &held.host, told);
     }

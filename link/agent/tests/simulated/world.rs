@@ -1,56 +1,58 @@
-//! Hosts, each with a lock, programs and an agent; a network that delays and loses; the engine; and what must be true.
+//! Hosts, each with a lock, programs and an agent; a network that delays and loses; the engine.
 
 use crate::{
     fault::Fault,
+    host::{Cut, OneHost, Stopped},
     store::{Store, Told},
 };
-use std::{collections::BTreeSet, sync::Arc};
-use turnlock_link_agent::{Action, Agent, Config, Data, Event, Found, Host, Nanoseconds, Request};
+use std::collections::BTreeSet;
+use turnlock_link_agent::{
+    Action, Agent, Config, Data, Event, Mode, NO_DEADLINE, Nanoseconds, Reply, Request,
+};
 
 pub const MILLISECOND: Nanoseconds = 1_000_000;
 
 /// As short as they can be, so that blocks end and leases too.
 pub const CONFIG: Config = Config {
+    mode: Mode::Kept,
     hold: 20 * MILLISECOND,
+    hold_most: 70 * MILLISECOND,
     block: 6,
     lease: 900 * MILLISECOND,
+    margin: 200 * MILLISECOND,
     answer: 200 * MILLISECOND,
     fresh: 500 * MILLISECOND,
     fresh_at_home: 500 * MILLISECOND,
 };
 
-/// What lies in a host's lock file.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct LockFile {
-    is_home: bool,
-    last_token: u64,
-    token_end: u64,
-    data: Data,
-    is_wanted: bool,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct OneHost {
-    name: Host,
-    file: LockFile,
-    /// A program is inside.
-    is_inside: bool,
-    /// It died there, and the next one is to be told: what the lock's own word says when it is reaped.
-    agent: Option<Agent>,
-    life: u32,
-    wakes_at: Option<Nanoseconds>,
-    /// The agent waits for the lock, to move it away.
-    is_leaving: bool,
-    is_cut_off: bool,
-    /// When it was first told to leave since the agent could see that another wants the lock; for the bound on local passes.
-    numbers: u64,
+/// The hosts of a schedule.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    /// By how many thousandths the clock of each is fast.
+    pub drifts: Vec<i64>,
+    pub mode: Mode,
+    /// One that is set up for the other mode.
+    pub stranger: Option<usize>,
+    pub fault: Option<Fault>,
 }
 
 /// Something under way.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-enum Message {
+pub enum Message {
     Call { host: usize, life: u32, number: u64, request: Request },
     Event { host: usize, life: u32, event: Event },
+}
+
+impl Message {
+    /// Whether it could, where it comes late: what changes keys, and what says that a lease was kept.
+    fn may_do_harm(&self) -> bool {
+        match self {
+            Self::Call { request, .. } => matches!(request, Request::Transaction { .. }),
+            Self::Event { event, .. } => {
+                matches!(event, Event::Answered { reply: Ok(Reply::Alive(_) | Reply::Granted { .. }), .. })
+            }
+        }
+    }
 }
 
 /// What can happen next.
@@ -59,6 +61,9 @@ pub enum Step {
     /// A message comes: the one of this place, in the order in which they were sent.
     Deliver(usize),
     Lose(usize),
+    /// It lies about, and comes when everything may have changed.
+    Delay(usize),
+    DeliverLate(usize),
     /// A program wants the lock, and is admitted or not.
     Enter(usize),
     Leave(usize),
@@ -67,8 +72,14 @@ pub enum Step {
     /// The agent has waited for those inside, and the lock is away.
     MoveAway(usize),
     Kill(usize),
+    /// The agent dies after the first of several things that it does at once.
+    KillAmid(usize),
+    Stop(usize, Stopped),
+    Resume(usize),
+    /// The host is gone for good, with its programs.
+    Vanish(usize),
     Start(usize),
-    Cut(usize),
+    Cut(usize, Cut),
     Mend(usize),
     Compact,
     /// The time goes on to when something is due.
@@ -80,56 +91,59 @@ pub enum Step {
 /// Everything at one moment.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct World {
-    now: Nanoseconds,
-    store: Store,
-    hosts: Vec<OneHost>,
-    messages: Vec<Message>,
-    fault: Option<Fault>,
+    pub now: Nanoseconds,
+    pub store: Store,
+    pub hosts: Vec<OneHost>,
+    pub messages: Vec<Message>,
+    pub late: Vec<Message>,
+    pub fault: Option<Fault>,
+    /// The mode of the first that took the privilege.
+    pub mode: Option<Mode>,
     /// The largest token that a program was given.
-    last_token: u64,
+    pub last_token: u64,
     /// A program died inside, and none was told.
-    is_torn: bool,
-    /// Those that were forgotten, and must not run programs any more.
-    gone: BTreeSet<usize>,
+    pub is_torn: bool,
+    /// Those that are gone, and must not run programs any more.
+    pub gone: BTreeSet<usize>,
     pub entries: u32,
     pub homecomings: u32,
+    /// How often an agent said that its lock is lost, or that it is refused.
+    pub losses: u32,
+    /// Programs that were inside when one came in at another host.
+    pub overtaken: u32,
+    pub refusals: u32,
 }
 
 /// What went wrong.
 pub type Wrong = String;
 
 impl World {
-    /// So many hosts, of which none has an agent yet.
-    pub fn new(hosts: usize, fault: Option<Fault>) -> Self {
-        let host = |at: usize| OneHost {
-            name: Arc::from(["a", "b", "c", "d"][at]),
-            file: LockFile {
-                is_home: false,
-                // Each host's own first token, as its wall clock had it.
-                last_token: 100 + at as u64,
-                token_end: 0,
-                data: Data::Consistent,
-                is_wanted: false,
-            },
-            is_inside: false,
-            agent: None,
-            life: 0,
-            wakes_at: None,
-            is_leaving: false,
-            is_cut_off: false,
-            numbers: 0,
+    /// These hosts, of which none has an agent yet.
+    pub fn new(setup: &Setup) -> Self {
+        let host = |(at, drift): (usize, &i64)| {
+            let mode = match setup.mode {
+                Mode::Kept if setup.stranger == Some(at) => Mode::Leased,
+                Mode::Leased if setup.stranger == Some(at) => Mode::Kept,
+                mode => mode,
+            };
+            OneHost::new(at, Config { mode, ..CONFIG }, *drift)
         };
         Self {
             now: 0,
             store: Store::default(),
-            hosts: (0..hosts).map(host).collect(),
+            hosts: setup.drifts.iter().enumerate().map(host).collect(),
             messages: Vec::new(),
-            fault,
+            late: Vec::new(),
+            fault: setup.fault,
+            mode: None,
             last_token: 0,
             is_torn: false,
             gone: BTreeSet::new(),
             entries: 0,
             homecomings: 0,
+            losses: 0,
+            overtaken: 0,
+            refusals: 0,
         }
     }
 
@@ -138,21 +152,37 @@ impl World {
         let mut steps = Vec::new();
         for at in 0..self.messages.len().min(4) {
             steps.extend([Step::Deliver(at), Step::Lose(at)]);
+            if self.messages[at].may_do_harm() && self.late.len() < 2 {
+                steps.push(Step::Delay(at));
+            }
         }
+        steps.extend((0..self.late.len()).map(Step::DeliverLate));
         for (at, host) in self.hosts.iter().enumerate() {
             if self.gone.contains(&at) {
                 continue;
             }
-            steps.push(match (&host.agent, host.is_cut_off) {
-                (None, _) => Step::Start(at),
-                (Some(_), _) => Step::Kill(at),
-            });
-            steps.push(if host.is_cut_off { Step::Mend(at) } else { Step::Cut(at) });
-            if host.is_inside {
+            steps.push(Step::Vanish(at));
+            match host.cut_off {
+                None => steps.extend([Step::Cut(at, Cut::Both), Step::Cut(at, Cut::Sent)]),
+                Some(_) => steps.push(Step::Mend(at)),
+            }
+            match (&host.agent, host.stopped) {
+                (_, Some(Stopped::All)) => {
+                    steps.push(Step::Resume(at));
+                    continue;
+                }
+                (None, _) => steps.extend([Step::Start(at), Step::Stop(at, Stopped::All)]),
+                (Some(_), Some(Stopped::Agent)) => steps.extend([Step::Kill(at), Step::Resume(at)]),
+                (Some(_), None) => {
+                    let stops = [Step::Stop(at, Stopped::Agent), Step::Stop(at, Stopped::All)];
+                    steps.extend([Step::Kill(at), Step::KillAmid(at)].into_iter().chain(stops));
+                }
+            }
+            if host.inside.is_some() {
                 steps.extend([Step::Leave(at), Step::Die(at)]);
             } else {
                 steps.push(Step::Enter(at));
-                if host.is_leaving {
+                if host.is_leaving && host.stopped.is_none() {
                     steps.push(Step::MoveAway(at));
                 }
             }
@@ -174,22 +204,23 @@ impl World {
             Step::Lose(at) => {
                 self.messages.remove(at);
             }
+            Step::Delay(at) => self.late.push(self.messages.remove(at)),
+            Step::DeliverLate(at) => {
+                let message = self.late.remove(at);
+                self.deliver(message)?;
+            }
             Step::Enter(at) => self.enter(at)?,
-            Step::Leave(at) => self.hosts[at].is_inside = false,
-            Step::Die(at) => {
-                let host = &mut self.hosts[at];
-                host.is_inside = false;
-                host.file.data = host.file.data.max(Data::Inconsistent);
-                self.is_torn = true;
-            }
+            Step::Leave(at) => self.hosts[at].inside = None,
+            Step::Die(at) => self.die(at),
             Step::MoveAway(at) => self.move_away(at)?,
-            Step::Kill(at) => {
-                let host = &mut self.hosts[at];
-                (host.agent, host.wakes_at, host.is_leaving) = (None, None, false);
-            }
+            Step::Kill(at) => self.kill(at),
+            Step::KillAmid(at) => self.hosts[at].dies_amid = true,
+            Step::Stop(at, who) => self.hosts[at].stopped = Some(who),
+            Step::Resume(at) => self.resume(at)?,
+            Step::Vanish(at) => self.vanish(at),
             Step::Start(at) => self.start(at)?,
-            Step::Cut(at) => self.hosts[at].is_cut_off = true,
-            Step::Mend(at) => self.hosts[at].is_cut_off = false,
+            Step::Cut(at, cut) => self.hosts[at].cut_off = Some(cut),
+            Step::Mend(at) => self.hosts[at].cut_off = None,
             Step::Compact => {
                 let mut told = Told::new();
                 self.store.compact(&mut told);
@@ -203,9 +234,9 @@ impl World {
 
     fn deliver(&mut self, message: Message) -> Result<(), Wrong> {
         let (Message::Call { host, .. } | Message::Event { host, .. }) = message;
-        // What a host that is cut off sends, and is sent, is lost.
-        if self.hosts[host].is_cut_off {
-            return Ok(());
+        match (self.hosts[host].cut_off, &message) {
+            (Some(Cut::Both), _) | (Some(Cut::Sent), Message::Call { .. }) => return Ok(()),
+            _ => {}
         }
         match message {
             Message::Call { host, life, number, request } => {
@@ -221,6 +252,11 @@ impl World {
                 if before.as_ref().is_some_and(|held| held.host != name) && before != *after {
                     return Err(format!("{name} took the privilege from the host that has it"));
                 }
+                let mode = self.store.state.as_ref().map(|state| state.mode);
+                if self.mode.is_some() && mode != self.mode {
+                    return Err(format!("{name} has the lock in another mode than the hosts before it"));
+                }
+                self.mode = mode;
                 self.tell(told);
                 if let Some(reply) = reply {
                     let event = Event::Answered { call: number, reply };
@@ -244,20 +280,32 @@ impl World {
     }
 
     /// The agent of a host is told something, and does what it decides.
-    fn on(&mut self, at: usize, event: Event) -> Result<(), Wrong> {
-        let now = self.now;
-        let actions = self.hosts[at].agent.as_mut().map(|agent| agent.on(now, event));
+    pub fn on(&mut self, at: usize, event: Event) -> Result<(), Wrong> {
+        let host = &mut self.hosts[at];
+        if host.stopped.is_some() {
+            host.missed.push(event);
+            return Ok(());
+        }
+        let (clock, event) = (host.clock(self.now), Fault::hear(self.fault, host, event));
+        let actions = host.agent.as_mut().map(|agent| agent.on(clock, event));
         self.act(at, actions.unwrap_or_default())
     }
 
     fn act(&mut self, at: usize, actions: Vec<Action>) -> Result<(), Wrong> {
         let fault = self.fault;
+        let clock = self.hosts[at].clock(self.now);
+        let actions = Fault::apply(fault, &self.hosts[at], clock, actions);
+        let are_several = actions.iter().filter(|action| !matches!(action, Action::WakeAt(_))).count() > 1;
         let mut wakes_at = None;
-        for action in Fault::apply(fault, actions) {
+        for action in actions {
             let host = &mut self.hosts[at];
+            let dies = are_several && std::mem::take(&mut host.dies_amid);
             match action {
                 Action::Call { number, request } => {
                     host.numbers = host.numbers.max(number);
+                    if matches!(request, Request::KeepAlive { .. }) {
+                        host.kept_at = clock;
+                    }
                     self.messages.push(Message::Call { host: at, life: host.life, number, request });
                 }
                 Action::MoveAway => {
@@ -277,44 +325,46 @@ impl World {
                         ));
                     }
                     let data = if fault == Some(Fault::ForgetsDeaths) { Data::Consistent } else { data };
-                    host.file = LockFile {
-                        is_home: true,
-                        last_token: first - 1,
-                        token_end: last,
-                        data,
-                        is_wanted: false,
-                    };
+                    let file = &mut host.file;
+                    (file.is_home, file.is_wanted, file.data) = (true, false, data);
+                    (file.last_token, file.token_end) = (first - 1, last);
                     self.homecomings += 1;
                 }
                 Action::Extend { last } => host.file.token_end = host.file.token_end.max(last),
                 Action::WakeAt(at) => wakes_at = Some(at),
+                Action::Lease { until } => host.file.until = until,
                 Action::Robbed => return Err(format!("{} was robbed", host.name)),
+                Action::Lost if !host.is_leased() => return Err(format!("{} lost what it keeps", host.name)),
+                Action::Lost => self.losses += 1,
+                Action::Refused { mode } if mode == host.config.mode => {
+                    return Err(format!("{} is refused for what it is set up for", host.name));
+                }
+                Action::Refused { .. } => self.refusals += 1,
+            }
+            if dies {
+                self.kill(at);
+                return Ok(());
             }
         }
         self.hosts[at].wakes_at = wakes_at;
         Ok(())
     }
 
-    fn enter(&mut self, at: usize) -> Result<(), Wrong> {
+    /// The agent dies; what it asked for last comes when the next one is at it.
+    fn kill(&mut self, at: usize) {
+        self.hosts[at].kill_agent();
+        let is_its = |message: &mut Message| {
+            matches!(message, Message::Call { host, .. } if *host == at) && message.may_do_harm()
+        };
+        self.late.extend(self.messages.extract_if(.., is_its));
+    }
+
+    fn resume(&mut self, at: usize) -> Result<(), Wrong> {
         let host = &mut self.hosts[at];
-        if !host.file.is_home || host.file.last_token >= host.file.token_end {
-            host.file.is_wanted = true;
-            return self.on(at, Event::Wanted);
-        }
-        host.file.last_token += 1;
-        host.is_inside = true;
-        self.entries += 1;
-        let (token, told) = (host.file.last_token, host.file.data != Data::Consistent);
-        host.file.data = Data::Consistent;
-        if token <= self.last_token {
-            return Err(format!("{} gave out token {token} after {}", host.name, self.last_token));
-        }
-        if self.is_torn && !told {
-            return Err(format!("a program of {} was not told of a death", host.name));
-        }
-        self.is_torn = false;
-        self.last_token = token;
-        self.on(at, Event::Used { last_token: token })
+        host.stopped = None;
+        let mut missed = std::mem::take(&mut host.missed);
+        missed.push(Event::Time);
+        missed.into_iter().try_for_each(|event| self.on(at, event))
     }
 
     fn move_away(&mut self, at: usize) -> Result<(), Wrong> {
@@ -328,30 +378,33 @@ impl World {
     fn start(&mut self, at: usize) -> Result<(), Wrong> {
         let host = &mut self.hosts[at];
         host.life += 1;
-        let file = &host.file;
-        let found = Found {
-            is_home: file.is_home,
-            last_token: file.last_token,
-            token_end: file.token_end,
-            data: file.data,
-            is_wanted: file.is_wanted,
-        };
-        let (agent, actions) = Agent::new(host.name.clone(), CONFIG, found, self.now, host.numbers);
+        let (name, clock) = (host.name.clone(), host.clock(self.now));
+        let (agent, actions) = Agent::new(name, host.config, host.found(), clock, host.numbers);
         host.agent = Some(agent);
         self.act(at, actions)
     }
 
     /// To the next moment at which something is due.
     fn wait(&mut self) -> Result<(), Wrong> {
-        let wakes = self.hosts.iter().filter_map(|host| host.wakes_at);
-        let Some(next) = wakes.chain(self.store.next_end()).min() else { return Ok(()) };
+        let wakes = self
+            .hosts
+            .iter()
+            .filter_map(|host| Some(host.time_of(host.wakes_at?)).filter(|_| host.stopped.is_none()));
+        // Programs look at their deadline by themselves.
+        let deadlines = self
+            .hosts
+            .iter()
+            .filter(|host| host.admits(self.now) && host.file.until != NO_DEADLINE)
+            .map(|host| host.time_of(host.file.until));
+        let Some(next) = wakes.chain(deadlines).chain(self.store.next_end()).min() else { return Ok(()) };
         self.now = self.now.max(next);
         let mut told = Told::new();
         self.store.tick(self.now, &mut told);
         self.tell(told);
         for at in 0..self.hosts.len() {
-            if self.hosts[at].wakes_at.is_some_and(|at| at <= self.now) {
-                self.hosts[at].wakes_at = None;
+            let host = &mut self.hosts[at];
+            let clock = host.clock(self.now);
+            if host.stopped.is_none() && host.wakes_at.take_if(|at| *at <= clock).is_some() {
                 self.on(at, Event::Time)?;
             }
         }
@@ -359,69 +412,21 @@ impl World {
     }
 
     /// The host is gone with all its programs.
-    fn forget(&mut self) {
-        let Some(held) = &self.store.held else { return };
-        let at = self.hosts.iter().position(|host| host.name == held.host).unwrap();
+    fn vanish(&mut self, at: usize) {
+        self.die(at);
         let host = &mut self.hosts[at];
-        self.is_torn |= host.is_inside;
-        (host.agent, host.wakes_at, host.is_inside, host.is_leaving) = (None, None, false, false);
+        host.kill_agent();
         host.file.is_home = false;
         self.gone.insert(at);
+    }
+
+    /// So is the one that has the privilege, and a person has it forgotten.
+    pub fn forget(&mut self) {
+        let Some(held) = &self.store.held else { return };
+        let at = self.hosts.iter().position(|host| host.name == held.host).unwrap();
+        self.vanish(at);
         let mut told = Told::new();
         self.store.forget(0, &mut told);
         self.tell(told);
-    }
-
-    fn check(&self) -> Result<(), Wrong> {
-        let inside = self.hosts.iter().filter(|host| host.is_inside).count();
-        if inside > 1 {
-            return Err("two inside".into());
-        }
-        for host in self.hosts.iter().filter(|host| host.file.is_home) {
-            if self.store.held.as_ref().is_none_or(|held| held.host != host.name) {
-                return Err(format!("the lock is home at {}, which has not the privilege", host.name));
-            }
-        }
-        Ok(())
-    }
-
-    /// From here on nothing fails: whoever wants the lock gets in, and soon. Returns how many steps that took.
-    pub fn settles(&mut self) -> Result<u32, Wrong> {
-        for at in (0..self.hosts.len()).filter(|at| !self.gone.contains(at)).collect::<Vec<_>>() {
-            self.hosts[at].is_cut_off = false;
-            if self.hosts[at].agent.is_none() {
-                self.go(Step::Start(at))?;
-            }
-        }
-        let mut to_enter: BTreeSet<usize> =
-            (0..self.hosts.len()).filter(|at| !self.gone.contains(at)).collect();
-        for steps in 0..2_000 {
-            if to_enter.is_empty() {
-                return Ok(steps);
-            }
-            if !self.messages.is_empty() {
-                self.go(Step::Deliver(0))?;
-                continue;
-            }
-            for at in 0..self.hosts.len() {
-                if self.hosts[at].is_inside {
-                    self.go(Step::Leave(at))?;
-                }
-                if self.hosts[at].is_leaving {
-                    self.go(Step::MoveAway(at))?;
-                }
-            }
-            for at in to_enter.clone() {
-                self.go(Step::Enter(at))?;
-                if self.hosts[at].is_inside {
-                    to_enter.remove(&at);
-                    self.go(Step::Leave(at))?;
-                }
-            }
-            if self.messages.is_empty() {
-                self.go(Step::Wait)?;
-            }
-        }
-        Err(format!("{to_enter:?} want the lock, and do not get it: {self:#?}"))
     }
 }

@@ -1,0 +1,235 @@
+//! What a lock costs the engine: the calls of its agents, counted over an engine that answers a millisecond after it was asked.
+
+use crate::{
+    host::{LockFile, OneHost},
+    store::{Store, Told},
+    world::MILLISECOND,
+};
+use std::{cmp::Reverse, collections::BTreeMap, collections::BinaryHeap};
+use turnlock_link_agent::{Action, Agent, Config, Event, Mode, Nanoseconds, Request};
+
+const SECOND: Nanoseconds = 1_000 * MILLISECOND;
+/// What is counted.
+const SECONDS: u64 = 20;
+
+/// What the programs of a host do.
+#[derive(Clone, Copy, PartialEq)]
+enum Use {
+    /// They want the lock all the time.
+    Always,
+    /// They took it once, and have not wanted it since.
+    Once,
+    /// One of them stays inside.
+    Inside,
+    Never,
+}
+
+enum Due {
+    Call(u64, Request),
+    Event(Event),
+}
+
+/// What was counted, beginning when every host had its turn, or a few seconds have passed.
+#[derive(Default)]
+struct Counted {
+    calls: BTreeMap<&'static str, u64>,
+    hand_overs: u64,
+    keys: u64,
+    watches: u64,
+}
+
+impl Counted {
+    fn calls(&self) -> u64 {
+        self.calls.values().sum()
+    }
+
+    fn per_second(&self, count: u64) -> f64 {
+        count as f64 / SECONDS as f64
+    }
+}
+
+struct Lock {
+    now: Nanoseconds,
+    store: Store,
+    hosts: Vec<(OneHost, Use)>,
+    /// What is due when, at which host; the number keeps what is due at one time in its order.
+    due: BinaryHeap<Reverse<(Nanoseconds, u64, usize)>>,
+    is_due: BTreeMap<u64, Due>,
+    numbers: u64,
+    counted: Counted,
+}
+
+impl Lock {
+    fn new(mode: Mode, uses: &[Use]) -> Self {
+        let config = Config { mode, ..Config::default() };
+        let mut hosts: Vec<_> = uses.iter().map(|uses| (OneHost::new(0, config, 0), *uses)).collect();
+        for (at, (host, _)) in hosts.iter_mut().enumerate() {
+            host.name = format!("host-{at}").into();
+        }
+        let mut lock = Self {
+            now: 0,
+            store: Store::default(),
+            hosts,
+            due: BinaryHeap::new(),
+            is_due: BTreeMap::new(),
+            numbers: 0,
+            counted: Counted::default(),
+        };
+        for at in 0..lock.hosts.len() {
+            let (host, uses) = &mut lock.hosts[at];
+            host.file.is_wanted = *uses != Use::Never;
+            let (agent, actions) = Agent::new(host.name.clone(), config, host.found(), 0, 0);
+            host.agent = Some(agent);
+            lock.act(at, actions);
+        }
+        lock
+    }
+
+    fn after(&mut self, span: Nanoseconds, at: usize, due: Due) {
+        self.numbers += 1;
+        self.due.push(Reverse((self.now + span, self.numbers, at)));
+        self.is_due.insert(self.numbers, due);
+    }
+
+    fn on(&mut self, at: usize, event: Event) {
+        let actions = self.hosts[at].0.agent.as_mut().unwrap().on(self.now, event);
+        self.act(at, actions);
+    }
+
+    fn act(&mut self, at: usize, actions: Vec<Action>) {
+        let mut wakes_at = None;
+        for action in actions {
+            let (host, uses) = &mut self.hosts[at];
+            match action {
+                Action::Call { number, request } => {
+                    let kind = match request {
+                        Request::List => "list",
+                        Request::Transaction { .. } => "transaction",
+                        Request::KeepAlive { .. } => "keep alive",
+                        Request::Grant { .. } | Request::Revoke { .. } => "lease",
+                        Request::Watch { .. } => "watch",
+                    };
+                    *self.counted.calls.entry(kind).or_default() += 1;
+                    self.after(MILLISECOND / 2, at, Due::Call(number, request));
+                }
+                Action::BringHome { first, last, data } => {
+                    host.file = LockFile {
+                        is_home: true,
+                        last_token: first - 1,
+                        token_end: last,
+                        data,
+                        ..host.file.clone()
+                    };
+                    self.counted.hand_overs += 1;
+                }
+                // A program is inside for a thousandth of a millisecond, and others want the lock then.
+                Action::MoveAway if *uses == Use::Inside => {}
+                Action::MoveAway => {
+                    host.file.is_home = false;
+                    host.file.last_token += 1;
+                    let event = Event::MovedAway { last_token: host.file.last_token, data: host.file.data };
+                    let wants = *uses == Use::Always;
+                    self.after(1_000, at, Due::Event(event));
+                    if wants {
+                        self.after(1_000, at, Due::Event(Event::Wanted));
+                    }
+                }
+                Action::Lease { until } => host.file.until = until,
+                Action::WakeAt(at) => wakes_at = Some(at),
+                Action::Extend { .. } => {}
+                Action::Robbed | Action::Lost | Action::Refused { .. } => {
+                    panic!("{}: {action:?}", host.name);
+                }
+            }
+        }
+        self.hosts[at].0.wakes_at = wakes_at;
+    }
+
+    fn run_until(&mut self, end: Nanoseconds) {
+        loop {
+            let due = self.due.peek().map_or(Nanoseconds::MAX, |Reverse((time, ..))| *time);
+            let wakes =
+                self.hosts.iter().enumerate().filter_map(|(at, (host, _))| Some((host.wakes_at?, at)));
+            let wake = wakes.min().unwrap_or((Nanoseconds::MAX, 0));
+            let next = due.min(wake.0);
+            if next > end {
+                self.now = end;
+                return;
+            }
+            self.now = next;
+            let mut told = Told::new();
+            self.store.tick(self.now, &mut told);
+            if wake.0 < due {
+                self.hosts[wake.1].0.wakes_at = None;
+                self.on(wake.1, Event::Time);
+            } else if let Some(Reverse((_, number, at))) = self.due.pop() {
+                match self.is_due.remove(&number).unwrap() {
+                    Due::Event(event) => self.on(at, event),
+                    Due::Call(number, request) => {
+                        let name = self.hosts[at].0.name.clone();
+                        let reply =
+                            self.store.carry_out(self.now, &name, (at, 0, number), &request, &mut told);
+                        if let Some(reply) = reply {
+                            let event = Event::Answered { call: number, reply };
+                            self.after(MILLISECOND / 2, at, Due::Event(event));
+                        }
+                    }
+                }
+            }
+            for watch in told {
+                let event = Event::Changed { watch: watch.number };
+                self.after(MILLISECOND / 2, watch.host, Due::Event(event));
+            }
+        }
+    }
+}
+
+/// Counts for so many seconds, after a while.
+fn count(mode: Mode, uses: &[Use]) -> Counted {
+    let mut lock = Lock::new(mode, uses);
+    lock.run_until(10 * SECOND);
+    lock.counted = Counted::default();
+    lock.run_until((10 + SECONDS) * SECOND);
+    let (keys, watches) = lock.store.size();
+    Counted { keys, watches, ..lock.counted }
+}
+
+#[test]
+fn what_one_lock_costs_the_engine() {
+    println!(
+        "| a lock | mode | keys | watches | calls a second | of these keep leases | hand-overs a second | calls each |"
+    );
+    println!("|---|---|---|---|---|---|---|---|");
+    let contended = |hosts| vec![Use::Always; hosts];
+    let rows = [
+        ("away at 100 hosts, wanted by none", vec![Use::Never; 100]),
+        ("home at one of 100 hosts, wanted by no other", [vec![Use::Once], vec![Use::Never; 99]].concat()),
+        ("held for long at one host, wanted by 10 others", [vec![Use::Inside], contended(10)].concat()),
+        ("wanted by 2 hosts all the time", contended(2)),
+        ("by 10 hosts", contended(10)),
+        ("by 100 hosts", contended(100)),
+    ];
+    for (what, uses) in rows {
+        for mode in [Mode::Kept, Mode::Leased] {
+            let counted = count(mode, &uses);
+            let kept = counted.calls.get("keep alive").copied().unwrap_or_default();
+            let each = if counted.hand_overs == 0 {
+                "-".into()
+            } else {
+                format!("{:.1}", counted.calls() as f64 / counted.hand_overs as f64)
+            };
+            println!(
+                "| {what} | {mode:?} | {} | {} | {:.2} | {:.2} | {:.1} | {each} |",
+                counted.keys,
+                counted.watches,
+                counted.per_second(counted.calls()),
+                counted.per_second(kept),
+                counted.per_second(counted.hand_overs),
+            );
+            let is_used = uses.iter().any(|uses| *uses != Use::Never);
+            assert!(is_used || counted.calls() == 0, "a lock that none wants costs nothing");
+            let others_want = uses.iter().all(|uses| *uses == Use::Always);
+            assert_eq!(others_want, counted.hand_overs > 0);
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! One host: its lock file, its clock, its agent.
+
+use std::sync::Arc;
+use turnlock_link_agent::{Agent, Config, Data, Event, Found, Host, Mode, NO_DEADLINE, Nanoseconds};
+
+/// Clocks run at most so many thousandths too fast or too slow.
+pub const DRIFT: i64 = 50;
+
+/// What lies in a host's lock file.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct LockFile {
+    pub is_home: bool,
+    pub last_token: u64,
+    pub token_end: u64,
+    pub data: Data,
+    pub is_wanted: bool,
+    /// By the host's clock.
+    pub until: Nanoseconds,
+}
+
+/// Who of a host is stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Stopped {
+    Agent,
+    /// And its programs.
+    All,
+}
+
+/// What is lost of a host that is cut off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Cut {
+    /// What it sends.
+    Sent,
+    /// And what it is sent.
+    Both,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct OneHost {
+    pub name: Host,
+    pub config: Config,
+    pub file: LockFile,
+    /// A program is inside, with this token.
+    pub inside: Option<u64>,
+    pub agent: Option<Agent>,
+    pub life: u32,
+    /// By its own clock.
+    pub wakes_at: Option<Nanoseconds>,
+    /// The agent waits for the lock, to move it away.
+    pub is_leaving: bool,
+    /// The agent dies after the first of the several things that it does next.
+    pub dies_amid: bool,
+    pub stopped: Option<Stopped>,
+    /// What the agent is told when it goes on.
+    pub missed: Vec<Event>,
+    pub cut_off: Option<Cut>,
+    /// What the calls of its agents were numbered to.
+    pub numbers: u64,
+    /// When its agent sent the last call that keeps a lease.
+    pub kept_at: Nanoseconds,
+    /// How its clock differs: by so much, and by so many thousandths of the time.
+    offset: Nanoseconds,
+    drift: i64,
+}
+
+impl OneHost {
+    pub fn new(at: usize, config: Config, drift: i64) -> Self {
+        Self {
+            name: Arc::from(["a", "b", "c", "d"][at]),
+            config,
+            file: LockFile {
+                is_home: false,
+                // Each host's own first token, as its wall clock had it.
+                last_token: 100 + at as u64,
+                token_end: 0,
+                data: Data::Consistent,
+                is_wanted: false,
+                until: NO_DEADLINE,
+            },
+            inside: None,
+            agent: None,
+            life: 0,
+            wakes_at: None,
+            is_leaving: false,
+            dies_amid: false,
+            stopped: None,
+            missed: Vec::new(),
+            cut_off: None,
+            numbers: 0,
+            kept_at: 0,
+            offset: at as u64 * 7_000_000_000,
+            drift,
+        }
+    }
+
+    /// What its clock shows at this time.
+    pub fn clock(&self, now: Nanoseconds) -> Nanoseconds {
+        self.offset + now.saturating_add_signed(now as i64 / 1000 * self.drift)
+    }
+
+    /// The first time at which its clock shows `clock`, or more.
+    pub fn time_of(&self, clock: Nanoseconds) -> Nanoseconds {
+        let shown = clock.saturating_sub(self.offset);
+        let mut time = (shown / (1000 + self.drift) as u64 * 1000).saturating_sub(2_000);
+        while self.clock(time) < clock {
+            time += 1_000;
+        }
+        time
+    }
+
+    pub fn is_leased(&self) -> bool {
+        self.config.mode == Mode::Leased
+    }
+
+    /// For so long, by its own clock, a program has been told that it is inside without the privilege before one at another host is inside.
+    pub fn told_before(&self) -> Nanoseconds {
+        self.config.margin - self.config.lease / 1000 * DRIFT as u64
+    }
+
+    /// Whether its file admits a program at this time.
+    pub fn admits(&self, now: Nanoseconds) -> bool {
+        let file = &self.file;
+        file.is_home && file.last_token < file.token_end && self.clock(now) < file.until
+    }
+
+    pub fn found(&self) -> Found {
+        let LockFile { is_home, last_token, token_end, data, is_wanted, until } = self.file;
+        Found { is_home, last_token, token_end, data, is_wanted, until }
+    }
+
+    /// The agent is gone, and what it was told and asked for.
+    pub fn kill_agent(&mut self) {
+        (self.agent, self.wakes_at, self.is_leaving, self.dies_amid) = (None, None, false, false);
+        self.missed.clear();
+        if self.stopped == Some(Stopped::Agent) {
+            self.stopped = None;
+        }
+    }
+}
