@@ -95,9 +95,20 @@ def connect(vfs, path):
     return database
 
 
-def sleep_until(start):
-    # Asleep: a process that spins here has used up its share of the processor when it begins.
-    time.sleep(max(0, start - time.time()))
+class Start:
+    """When all begin: a moment after the last of them is ready, however long that takes."""
+
+    def __init__(self, processes):
+        self.barrier = multiprocessing.Barrier(processes)
+        self.time = multiprocessing.Value("d", 0)
+
+    def wait(self):
+        if self.barrier.wait(timeout=300) == 0:
+            self.time.value = time.time() + 0.2
+        self.barrier.wait(timeout=300)
+        # Asleep: a process that spins here has used up its share of the processor when it begins.
+        time.sleep(max(0, self.time.value - time.time()))
+        return self.time.value
 
 
 def write(vfs, kind, beside, path, hold, start, seconds, results):
@@ -105,8 +116,8 @@ def write(vfs, kind, beside, path, hold, start, seconds, results):
     if beside == "checkpoints":
         database.execute("pragma wal_autocheckpoint=10")
     waits, errors, done = [], 0, 0
-    sleep_until(start)
-    while time.time() < start + seconds:
+    until = start.wait() + seconds
+    while time.time() < until:
         if BEGIN[kind](database, waits):
             errors += 1
             continue
@@ -122,8 +133,8 @@ def write(vfs, kind, beside, path, hold, start, seconds, results):
 def do_beside(vfs, action, path, start, seconds, results):
     database = connect(vfs, path)
     errors = done = 0
-    sleep_until(start)
-    while time.time() < start + seconds:
+    until = start.wait() + seconds
+    while time.time() < until:
         try:
             action(database)
             done += 1
@@ -136,8 +147,8 @@ def do_beside(vfs, action, path, start, seconds, results):
 def look_how_late(processor, start, seconds, results):
     os.sched_setaffinity(0, {processor})
     late = 0
-    sleep_until(start)
-    while time.time() < start + seconds:
+    until = start.wait() + seconds
+    while time.time() < until:
         before = time.perf_counter()
         time.sleep(0.001)
         late = max(late, time.perf_counter() - before - 0.001)
@@ -165,12 +176,13 @@ def measure(vfs, kind, beside, writers, hold, seconds, folder):
         database.execute("pragma journal_mode=wal")
         database.execute("create table entries (who, row)")
         results = multiprocessing.Queue()
-        span = (time.time() + 0.5 + writers / 40, seconds, results)
         others, action = BESIDE[beside]
+        processors = os.sched_getaffinity(0)
+        span = (Start(writers + others + len(processors)), seconds, results)
         new = multiprocessing.Process
         processes = [new(target=write, args=(vfs, kind, beside, path, hold, *span)) for _ in range(writers)]
         processes += [new(target=do_beside, args=(vfs, action, path, *span)) for _ in range(others)]
-        processes += [new(target=look_how_late, args=(processor, *span)) for processor in os.sched_getaffinity(0)]
+        processes += [new(target=look_how_late, args=(processor, *span)) for processor in processors]
         for process in processes:
             process.start()
         said = collect(processes, results)
