@@ -62,6 +62,10 @@ typedef struct Connection {
     sqlite3_int64 denied_ns;
     /* SQLite has called its busy handler since: it begins anew by itself. */
     bool begins_anew;
+    /* By how much of the busy handler's sleep it is earlier then. */
+    sqlite3_int64 owed_ns;
+    /* It was the turn that it did not get: the wait for that stands for the busy handler's sleep. */
+    bool is_turn_anothers;
 } Connection;
 
 /* A wait for the turn, while the busy handler is asked whether to go on. */
@@ -118,6 +122,7 @@ static void forget_denial(Connection *connection) {
 static void note_denial(Connection *connection) {
     connection->denied_ns = now_ns();
     connection->begins_anew = false;
+    connection->is_turn_anothers = false;
     denied_here = connection;
 }
 
@@ -140,6 +145,7 @@ static int take_turn(Connection *connection) {
             return SQLITE_OK;
         case TURN_TAKEN_BY_ANOTHER:
             note_denial(connection);
+            connection->is_turn_anothers = true;
             return SQLITE_BUSY;
         default:
             switch_off(connection, why);
@@ -181,8 +187,7 @@ static void wait_before_snapshot(Connection *connection) {
     if (!is_retry || !can_take_turns(connection) || turn_is_held(connection->turn)) return;
     TurnState state = turn_try(connection->turn, why, sizeof why);
     if (state == TURN_TAKEN_BY_ANOTHER) {
-        /* SQLite has asked its busy handler once already, and has not slept yet. */
-        Patience patience = {connection, begins_anew ? now + FIRST_SLEEP_US * 1000LL : now};
+        Patience patience = {connection, begins_anew ? now + connection->owed_ns : now};
         if (!begins_anew && !go_on_waiting(&patience)) return;
         state = turn_wait(connection->turn, go_on_waiting, &patience, why, sizeof why);
     }
@@ -414,10 +419,12 @@ static int sleep_for(sqlite3_vfs *vfs, int microseconds) {
     }
     Connection *connection = denied_here;
     denied_here = NULL;
-    if (connection != NULL && microseconds <= FIRST_SLEEP_US) {
-        /* It waits for its turn instead. */
+    if (connection != NULL) {
+        /* It waits for its turn when it begins anew, however long it sleeps before. */
+        bool sleeps_later = connection->is_turn_anothers || microseconds <= FIRST_SLEEP_US;
         connection->begins_anew = true;
-        return microseconds;
+        connection->owed_ns = sleeps_later ? microseconds * 1000LL : 0;
+        if (sleeps_later) return microseconds;
     }
     return under->xSleep(under, microseconds);
 }
