@@ -42,12 +42,12 @@
  *   Where memory runs out a call fails with TURNLOCK_ERROR_NO_MEMORY and nothing is done.
  * - Once loaded the library stays loaded: dlclose changes nothing.
  *
- * Contents, with the number of functions (138 in all):
+ * Contents, with the number of functions (140 in all):
  * - Versions (3): which library is loaded
  * - Statuses (2): what functions return, and what was wrong
  * - Lock files (7): open, close, remove a lock, what was transferred to a descriptor
  * - What locks of every kind have (10): holders, waiters, settings, reset
- * - Mutexes (8): one at a time, first come first served
+ * - Mutexes (10): one at a time, first come first served
  * - Reader/writer locks (18): several that read, or one that writes
  * - Semaphores (8): so many at a time
  * - Range locks (10): one at a time in each part of a range of numbers
@@ -338,6 +338,11 @@ uint32_t turnlock_version_number(void);
  * are, what they hold and what they wait for.
  */
 #define TURNLOCK_ERROR_CIRCULAR_WAIT (-38)
+
+/**
+ * The lock was unlocked, and its lease had ended before: another host may have had it in the meantime.
+ */
+#define TURNLOCK_ERROR_LEASE_ENDED (-39)
 
 /**
  * A one-line sentence for any status, known or not. Valid for ever, never NULL.
@@ -995,6 +1000,28 @@ int32_t turnlock_lock_reset_for(const struct turnlock_lock *lock, uint64_t nanos
 #define TURNLOCK_MUTEX_RECURSIVE 8
 
 /**
+ * `turnlock_mutex_options.flags`: the lock must be linked: its holders are of one host at a time, and no program enters before an
+ * agent of this host has brought it home (docs/hosts.md). For what creates it: programs open it without this flag. One that exists and is
+ * not linked is TURNLOCK_ERROR_KIND; one by messages TURNLOCK_ERROR_INVALID_ARGUMENT.
+ */
+#define TURNLOCK_MUTEX_LINKED 64
+
+/**
+ * A flag of `turnlock_mutex_link`: the mutex is linked.
+ */
+#define TURNLOCK_MUTEX_IS_LINKED 1
+
+/**
+ * A flag of `turnlock_mutex_link`: it is home; else another host may have it, and no program is admitted.
+ */
+#define TURNLOCK_MUTEX_IS_HOME 2
+
+/**
+ * A flag of `turnlock_mutex_link`: an agent is attached to it.
+ */
+#define TURNLOCK_MUTEX_HAS_AGENT 4
+
+/**
  * A mutex in a lock file: one at a time, first come first served after a moment of patience. Any thread may use the
  * handle; the lock belongs to the thread (or the hold) that took it.
  */
@@ -1115,6 +1142,30 @@ int32_t turnlock_mutex_abandon(const struct turnlock_mutex *mutex);
  * `mutex` is a mutex handle.
  */
 int32_t turnlock_mutex_mark_consistent(const struct turnlock_mutex *mutex);
+
+/**
+ * Puts into `link` what is known of a linked mutex at this moment: TURNLOCK_MUTEX_IS_LINKED, _IS_HOME and _HAS_AGENT, or'ed together; 0 if
+ * it is not linked.
+ *
+ * TURNLOCK_ERROR_INVALID_ARGUMENT: `link` is NULL; _NOT_FOUND, _DAMAGED.
+ *
+ * The caller promises:
+ * `mutex` is a mutex handle, `link` NULL or writable.
+ */
+int32_t turnlock_mutex_link(const struct turnlock_mutex *mutex,
+                            uint32_t *link);
+
+/**
+ * Whether this host has the mutex still, for its holder, by whichever thread or hold: TURNLOCK_OK, or TURNLOCK_ERROR_LEASE_ENDED once the
+ * lease of a linked mutex has ended, from when on another host may have it. Always TURNLOCK_OK where there is no lease. One load, and one
+ * look at the clock if there is one. A signal handler may call it.
+ *
+ * It says what was so a moment ago: what goes out to others needs the fencing token besides.
+ *
+ * The caller promises:
+ * `mutex` is a mutex handle.
+ */
+int32_t turnlock_mutex_still_owner(const struct turnlock_mutex *mutex);
 
 /* Reader/writer locks ----------------------------------------------------------------------------------- */
 

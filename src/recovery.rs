@@ -184,6 +184,8 @@ fn renew_link(lock: &LockView, has_grown: bool) {
     if !has_grown {
         link.move_away();
         link.token_end.store(0, Relaxed);
+        // Its clock has begun anew.
+        link.lease_end.store(0, Relaxed);
     }
     link.agent.store(0, Relaxed);
     link.wanted.store(0, Relaxed);

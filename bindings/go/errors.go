@@ -48,6 +48,7 @@ const (
 	ErrEmptyRange       Status = C.TURNLOCK_ERROR_EMPTY_RANGE
 	ErrBrokenBarrier    Status = C.TURNLOCK_ERROR_BROKEN_BARRIER
 	ErrCircularWait     Status = C.TURNLOCK_ERROR_CIRCULAR_WAIT
+	ErrLeaseEnded       Status = C.TURNLOCK_ERROR_LEASE_ENDED
 )
 
 // Error is one sentence for the status.

@@ -1,9 +1,8 @@
 //! Mutants: faults that a test switches on, each of which some rung of the verification ladder must catch.
 //!
 //! Without the feature `mutants` none is ever on and this costs nothing. With it, a test switches one on by `switch_on`, or
-//! in a child process by the environment variable `TURNLOCK_MUTANT`. Those that change one fence or one memory order stand
-//! in the code, behind [`full_fence_unless`] and [`release_unless`]; the others are patches in `tests/mutants/`, applied
-//! to a copy of the sources.
+//! in a child process by the environment variable `TURNLOCK_MUTANT`. Those that change one fence or one memory order stand in the code,
+//! behind [`full_fence_unless`] and [`release_unless`]; the others are patches in `tests/mutants/`, applied to a copy of the sources.
 
 use crate::sync::{Ordering, full_fence};
 
@@ -19,8 +18,7 @@ pub enum Mutant {
     NoFenceBeforeWait,
     /// Equal numbers both pass: the slot does not break the tie.
     NoTieBreak,
-    /// The number is given up (on a ring: the privilege passed on) without release order, so the section's writes may
-    /// come after it.
+    /// The number is given up (on a ring: the privilege passed on) without release order, so the section's writes may come after it.
     RelaxedLeave,
     /// A dead owner's number is cleared before the death is written down, so the next holder gets no owner-dead notice.
     ClearBeforeNotice,
@@ -46,13 +44,11 @@ pub enum Mutant {
     BiasOverQueue,
     /// The queue head that gives up cancels its revocation while a waiter behind it is queued for good.
     CancelsOverQueue,
-    /// A biased acquisition is written into the file before the thread's own word says that it is under way, so that a
-    /// signal handler acquires the lock a second time.
+    /// A biased acquisition is in the file before the thread's own word says that it is under way: a signal handler acquires it again.
     HeldBeforeLocal,
     /// A signal handler sees what its thread has of a lock, and not what it is taking or giving back, and waits for it.
     UnderWayUnseen,
-    /// An entry by a reservation looks whether that suits it before its own word says that it is under way, so that a
-    /// signal handler may lose the place in between.
+    /// An entry by a reservation looks whether that suits it before its own word says that it is under way: a handler may lose the place.
     ReservationBeforeLocal,
     /// The descriptor by which a slot was taken stays open, so that a forked child keeps a dead participant alive.
     ClaimStaysOpen,
@@ -94,8 +90,7 @@ pub enum Mutant {
     CancelsOverNotice,
     /// A reader in the queue does not look whether an upgrade began since it looked at the modes.
     NoLookForUpgrade,
-    /// No full fence between the revocation of the readers' bias, or an upgrade, and the look which participants are
-    /// inside.
+    /// No full fence between the revocation of the readers' bias, or an upgrade, and the look which participants are inside.
     NoFenceToRevokeReaders,
     /// A dead reader passes for a dead owner.
     DeadReaderIsOwnerDead,
@@ -115,8 +110,7 @@ pub enum Mutant {
     CountersLiteral,
     /// By messages: a token of more than two that was made anew judges at once, by what is remembered of its namesake.
     NoFirstRound,
-    /// By messages: one that joins takes the end of another participant for its answer, though that one may have
-    /// entered since the others answered.
+    /// By messages: one that joins takes the end of another one for its answer, though that may have entered since the others answered.
     EndIsAnswer,
     /// By messages: the participant that makes a token of a ring anew does not remember with what number.
     WardNumberKept,
@@ -250,11 +244,29 @@ pub enum Mutant {
     NoFenceBetweenReadings,
     /// A search for a circle goes on past waits that began after the one that searches.
     PastLaterWaits,
+    /// A linked lock comes home without release order, so that a program may take a token of the block before.
+    RelaxedHome,
+    /// No full fence between the word that a program wants a linked lock and the look whether its agent sleeps.
+    NoFenceToWant,
+    /// No full fence between an agent's word that it sleeps and its last look whether its lock is wanted.
+    NoFenceBeforeBell,
+    /// The entry step does not look whether a linked lock is away.
+    AwayUnseen,
+    /// A linked lock comes home before the block of tokens is set.
+    HomeBeforeTokens,
+    /// An agent that brings its lock home unparks no program.
+    HomeUnheard,
+    /// A program says that it wants a linked lock, and does not wake the agent.
+    WantsUnheard,
+    /// An agent forgets that its lock is wanted after it brought it home, also where that was said after.
+    WantForgotten,
+    /// A bias begins at a linked lock that is leased.
+    BiasUnderLease,
 }
 
 impl Mutant {
     /// Every mutant. The table in `docs/reliability.md` says what catches it.
-    pub const ALL: [Mutant; 117] = [
+    pub const ALL: [Mutant; 126] = [
         Mutant::NoChoosing,
         Mutant::NoFenceAfterChoosing,
         Mutant::NoFenceBeforeWait,
@@ -372,6 +384,15 @@ impl Mutant {
         Mutant::NoFenceAfterWait,
         Mutant::NoFenceBetweenReadings,
         Mutant::PastLaterWaits,
+        Mutant::RelaxedHome,
+        Mutant::NoFenceToWant,
+        Mutant::NoFenceBeforeBell,
+        Mutant::AwayUnseen,
+        Mutant::HomeBeforeTokens,
+        Mutant::HomeUnheard,
+        Mutant::WantsUnheard,
+        Mutant::WantForgotten,
+        Mutant::BiasUnderLease,
     ];
 }
 
@@ -397,9 +418,7 @@ pub fn release_unless(mutant: Mutant) -> Ordering {
 }
 
 #[cfg(feature = "mutants")]
-pub use switch::is_on;
-#[cfg(feature = "mutants")]
-pub use switch::switch_on;
+pub use switch::{is_on, switch_on};
 
 #[cfg(feature = "mutants")]
 mod switch {

@@ -92,11 +92,13 @@ pub enum Step {
     LinkWait,
     /// The agent of a linked lock has said that it is away, and still stands at the head of the queue.
     LinkAway,
+    /// The agent of a linked lock has begun a lease, and still stands at the head of the queue.
+    LinkLease,
 }
 
 impl Step {
     /// Every step, in order.
-    pub const ALL: [Step; 42] = [
+    pub const ALL: [Step; 43] = [
         Step::Attach,
         Step::Doorway,
         Step::Wait,
@@ -139,6 +141,7 @@ impl Step {
         Step::LifeEnds,
         Step::LinkWait,
         Step::LinkAway,
+        Step::LinkLease,
     ];
 }
 

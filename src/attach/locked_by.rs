@@ -1,6 +1,6 @@
 //! Who has a lock, for the error of a call that gives up: one look, without memory from the allocator.
 
-use crate::os::process::pid_namespace;
+use crate::os::{clock, process::pid_namespace};
 use crate::registers::{FileClaims, FileLock, is_linked, link};
 use turnlock_core::acquire::site::Lock;
 use turnlock_core::algorithm::{
@@ -42,10 +42,11 @@ pub fn look<'a, F: FileClaims>(
 /// Returns why no program is admitted, if the lock is linked and no program is.
 fn of_link<F: FileClaims>(lock: &FileLock<'_, F>) -> LockedBy {
     let link = link(&lock.lock);
-    match is_linked(lock.view, lock.region) && !link.admits() {
+    match is_linked(lock.view, lock.region) && !link.admits(clock::boot_ns) {
         false => LockedBy::UNKNOWN,
         true if link.agent().is_none() => LockedBy::NO_AGENT,
         true if link.is_away() => LockedBy::AWAY,
+        true if !link.lease_runs(clock::boot_ns) => LockedBy::LEASE_ENDED,
         true => LockedBy::NO_TOKENS,
     }
 }

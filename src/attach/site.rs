@@ -100,6 +100,10 @@ impl<'a, F: FileClaims> Host for FileSite<'a, F> {
         clock::coarse_monotonic_ns()
     }
 
+    fn boot_time(&self) -> u64 {
+        clock::boot_ns()
+    }
+
     #[inline]
     fn prefetch(&self) {
         prefetch_for_writing(&self.lock.lock.numbers[self.attachment.slot]);

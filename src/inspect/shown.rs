@@ -3,9 +3,11 @@
 use super::status::{ByMessages, Claim, ClaimMode, Counters, LinkStatus, LockStatus, Part};
 use crate::kind::Named;
 use crate::layout::{LockView, LockWords, View};
+use crate::os::clock;
 use crate::recovery;
 use crate::registers::{FileClaims, FileLock, link};
 use crate::transport::Record;
+use std::time::Duration;
 use turnlock_core::acquire::site::Lock;
 use turnlock_core::algorithm::{
     claim::{self as core_claim, Mode, Relation},
@@ -51,7 +53,14 @@ pub(super) fn health<F: FileClaims>(named: &Named, lock: &FileLock<'_, F>) -> He
 
 fn link_of(lock: &LockView) -> LinkStatus {
     let link = link(lock);
-    LinkStatus { home: !link.is_away(), agent: link.agent(), token_end: link.token_end.load(Relaxed) }
+    let lease_end = link.lease_end.load(Relaxed);
+    let left = || Duration::from_nanos(lease_end.saturating_sub(clock::boot_ns())).as_secs_f64();
+    LinkStatus {
+        home: !link.is_away(),
+        agent: link.agent(),
+        token_end: link.token_end.load(Relaxed),
+        lease_seconds: (lease_end != 0).then(left),
+    }
 }
 
 fn counters(words: &LockWords) -> Counters {

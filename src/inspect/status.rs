@@ -162,7 +162,7 @@ pub struct ByMessages {
 }
 
 /// What is known of a linked mutex.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct LinkStatus {
@@ -173,6 +173,8 @@ pub struct LinkStatus {
     /// The last fencing token that is reserved for this host. A decimal string in JSON.
     #[cfg_attr(feature = "serde", serde(serialize_with = "as_text"))]
     pub token_end: u64,
+    /// For how long this host has the privilege yet, in seconds; 0: its lease has ended; `None`: until it gives it up.
+    pub lease_seconds: Option<f64>,
 }
 
 /// What a participant has of a lock, or wants of it.

@@ -267,6 +267,7 @@ fn clear(view: View, region: usize, untouched: bool) {
     words.token_end.store(0, Relaxed);
     words.agent.store(0, Relaxed);
     words.wanted.store(0, Relaxed);
+    words.lease_end.store(0, Relaxed);
     words.previous_owner.clear();
     recovery::clear_ring(&lock);
     recovery::clear_dead_claims(view, region);

@@ -53,6 +53,15 @@ macro_rules! guard_methods {
             self.acquired.fencing_token
         }
 
+        /// Returns whether this host has the lock still: `false` once the lease of a linked lock has ended
+        /// ([`super::LinkedMutex::set_lease_end`]), from when on another host may have it. Without a lease, and of every other lock, always
+        /// `true`. One load, and one look at the clock if there is a lease.
+        ///
+        /// It says what was so a moment ago: what goes out to others needs the fencing token besides.
+        pub fn still_owner(&self) -> bool {
+            self.handle.has_running_lease()
+        }
+
         /// Returns the previous holder, if it died inside.
         pub fn previous_owner(&self) -> Option<PreviousOwner> {
             self.handle.previous_owner().filter(|_| self.acquired.previous_owner_died)
@@ -96,8 +105,8 @@ impl<K: LockKind> Guard<'_, K> {
     /// Unlocks, and returns the error that dropping the guard cannot.
     ///
     /// # Errors
-    /// [`crate::Error::Damaged`] if the file was truncated or overwritten meanwhile, as far as that shows: the section may not
-    /// have been alone.
+    /// [`crate::Error::Damaged`] if the file was truncated or overwritten meanwhile, as far as that shows; [`crate::Error::LeaseEnded`]
+    /// if the lock is leased, and the lease ended before. The section may not have been alone. The lock is unlocked all the same.
     #[inline]
     pub fn unlock(self) -> Result<()> {
         let (handle, token) = (self.handle, self.acquired.fencing_token);

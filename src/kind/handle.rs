@@ -12,7 +12,8 @@ use crate::attach::{
     thread::{self, with_thread_attachment, with_thread_attachment_if_any},
 };
 use crate::layout::{DeathPolicy, Kind};
-use crate::registers::FileClaims;
+use crate::os::clock;
+use crate::registers::{FileClaims, link};
 use std::{marker::PhantomData, sync::Arc, time::Duration};
 use turnlock_core::acquire::{
     attempt::{Attempt, Discipline, LockConfig},
@@ -20,6 +21,7 @@ use turnlock_core::acquire::{
     site::{Host, Limit},
 };
 use turnlock_core::error::{Error, Result};
+use turnlock_core::sync::Ordering::Relaxed;
 
 /// What differs between the kinds of locks, for handles and guards.
 pub trait LockKind: 'static {
@@ -134,6 +136,19 @@ impl<K: LockKind> Handle<K> {
     /// Returns whether it is linked.
     pub fn is_linked(&self) -> bool {
         self.config.is_linked
+    }
+
+    /// Returns for how long this host has the lock yet, if it is linked and leased.
+    pub fn lease_left(&self) -> Option<Duration> {
+        let end = || link(&self.file.open.view().lock(self.lock.region)).lease_end.load(Relaxed);
+        let end = Some(end).filter(|_| self.config.is_linked)?();
+        (end != 0).then(|| Duration::from_nanos(end.saturating_sub(clock::boot_ns())))
+    }
+
+    /// Returns whether this host has the lock still, as far as a lease says.
+    pub fn has_running_lease(&self) -> bool {
+        !self.config.is_linked
+            || link(&self.file.open.view().lock(self.lock.region)).lease_runs(clock::boot_ns)
     }
 
     /// Returns what a holder's death means for this lock.

@@ -5,8 +5,8 @@ use crate::attach::{
     attachment::Attachment, endpoint::skip_numbers, names::Name, open_file::OpenFile, site::FileSite,
     thread::with_thread_attachment, waiter,
 };
-use crate::os::{clock, futex};
-use crate::registers::{FileLock, forget_agent, link, name_agent};
+use crate::os::{clock, linux::Linux};
+use crate::registers::{FileLock, bell, forget_agent, link};
 use std::{
     ops::RangeInclusive,
     sync::{self, PoisonError},
@@ -14,17 +14,15 @@ use std::{
 };
 use turnlock_core::acquire::{
     attempt::{Attempt, LockConfig},
-    site::{Limit, Lock, Site},
+    link as moved,
+    site::{Limit, Site},
 };
 use turnlock_core::algorithm::{
     link::{BlockFault, Link},
     ownership::{Health, TOKEN_LIMIT},
 };
 use turnlock_core::error::{Error, Result};
-use turnlock_core::sync::{
-    Ordering::{Acquire, Relaxed},
-    full_fence,
-};
+use turnlock_core::sync::Ordering::Relaxed;
 
 /// An agent of linked locks ([`super::MutexOptions::linked`]), for programs that keep a lock among several hosts; other programs
 /// have no use for it. `docs/hosts.md` says what it may rely on.
@@ -136,7 +134,7 @@ impl LinkAgent {
         let link = linked.link();
         for _ in 0..REAPED_WITHIN {
             match link.agent() {
-                None if name_agent(link.agent, me) => return Ok(linked),
+                None if moved::attach(&linked.lock(), me) => return Ok(linked),
                 None => {}
                 Some(other) if other != me && waiter::reap_if_dead(attachment, region, other)? => {}
                 // Another reaper may be at it.
@@ -168,29 +166,23 @@ impl LinkAgent {
         let attachment = &self.participant.attachment;
         let (file, view) = (&attachment.file, attachment.file.view());
         let record = &view.slots()[attachment.slot];
-        let began = clock::monotonic_ns();
+        let (bell, began) = (bell(record), clock::monotonic_ns());
+        let is_wanted = || {
+            view.regions_in_use().any(|region| {
+                let link = link(&view.lock(region));
+                link.agent() == Some(attachment.slot) && link.is_wanted()
+            })
+        };
         loop {
             attachment.check()?;
             if !file.is_intact() {
                 return Err(file.not_intact());
             }
-            // Acquire. Partner: the release in `registers::ring_own_bell`; read before the look, so that a bell after it counts.
-            let seen = record.bell.load(Acquire);
-            record.asleep.store(1, Relaxed);
-            // Partner: the fence in `FileLock::note_wanted`. If ours comes first, the program sees whom to wake; if theirs does, our look
-            // sees that it wants the lock.
-            full_fence();
-            let is_wanted = view.regions_in_use().any(|region| {
-                let link = link(&view.lock(region));
-                link.agent() == Some(attachment.slot) && link.wanted.load(Acquire) != 0
-            });
             let left = limit.saturating_sub(Duration::from_nanos(clock::monotonic_ns() - began));
-            if !is_wanted && !left.is_zero() {
-                futex::wait(&record.bell, seen, left.min(NAP));
-                continue;
+            let is_wanted = bell.sleep::<Linux>(left.min(NAP), is_wanted);
+            if is_wanted || left.is_zero() {
+                return Ok(is_wanted);
             }
-            record.asleep.store(0, Relaxed);
-            return Ok(is_wanted);
         }
     }
 
@@ -203,6 +195,10 @@ impl LinkAgent {
 impl LinkedMutex {
     fn link(&self) -> Link<'_> {
         link(&self.file().view().lock(self.mutex.handle().region()))
+    }
+
+    fn lock(&self) -> FileLock<'_> {
+        FileLock::new(self.file().view(), self.mutex.handle().region())
     }
 
     fn file(&self) -> &OpenFile {
@@ -228,12 +224,6 @@ impl LinkedMutex {
             ));
         }
         Ok((attachment, link))
-    }
-
-    /// Unparks the program that waits to be admitted, after the store that it waits for: it is parked at the agent's slot.
-    fn unpark(&self, attachment: &Attachment) {
-        FileLock::new(attachment.file.view(), self.mutex.handle().region())
-            .unpark_waiters_of(attachment.slot);
     }
 
     /// Returns whether the lock is home. Only this agent changes that.
@@ -274,6 +264,11 @@ impl LinkedMutex {
     fn move_away_within(&self, limit: Limit) -> Result<()> {
         let _alone = self.writes.lock().unwrap_or_else(PoisonError::into_inner);
         self.checked()?;
+        self.in_queue(|attempt| attempt.move_away(limit))
+    }
+
+    /// Acts as a participant in the lock's queue, in a slot of the calling thread.
+    fn in_queue(&self, act: impl FnOnce(&Attempt<FileSite<'_>>) -> Result<()>) -> Result<()> {
         let handle = self.mutex.handle();
         let Name { region, generation } = *handle.name;
         with_thread_attachment(&handle.file.open, |attachment| {
@@ -281,11 +276,38 @@ impl LinkedMutex {
             let site = FileSite::new(attachment, region, generation, handle.claims, interrupt);
             // The agent waits for no admission: it is in the queue to end that.
             let config = LockConfig { patience: 0, may_be_biased: false, is_linked: false, ..handle.config };
-            Attempt { site, config, claim: () }.move_away(limit).map_err(|error| match error {
+            act(&Attempt { site, config, claim: () }).map_err(|error| match error {
                 Error::TimedOut(_) => Error::TimedOut(site.locked_by(())),
                 error => error,
             })
         })
+    }
+
+    /// Says until when this host has the privilege: in nanoseconds by `CLOCK_BOOTTIME`; 0, as at first: until it gives it up. From then on
+    /// the lock is *leased*. It admits programs before that time only, a holder can ask whether it is still the owner
+    /// ([`super::Guard::still_owner`]), and the lock is never biased.
+    ///
+    /// While the lock is home a first lease begins at the head of its queue, as [`LinkedMutex::move_away`] waits for it; a later end, or
+    /// none, is written at once, and programs are admitted again if that had ended. After a lease has ended it may be renewed only if no
+    /// other host has had the lock since: a holder that is inside believes that it is the owner again. Else the lock is moved away first,
+    /// and has the new end before it is brought home.
+    ///
+    /// # Errors
+    /// Those of [`LinkedMutex::move_away`] if a first lease is to begin; then there is none. [`Error::Closed`] in a forked child;
+    /// [`Error::NotFound`], [`Error::Damaged`].
+    pub fn set_lease_end(&self, nanoseconds: u64) -> Result<()> {
+        let _alone = self.writes.lock().unwrap_or_else(PoisonError::into_inner);
+        let (attachment, link) = self.checked()?;
+        if nanoseconds != 0 && link.lease_end.load(Relaxed) == 0 && !link.is_away() {
+            return self.in_queue(|attempt| attempt.begin_lease(nanoseconds, Limit::Forever));
+        }
+        moved::renew_lease(&self.lock(), attachment.slot, nanoseconds);
+        Ok(())
+    }
+
+    /// Returns until when this host has the privilege, as [`LinkedMutex::set_lease_end`] said it.
+    pub fn lease_end(&self) -> u64 {
+        self.link().lease_end.load(Relaxed)
     }
 
     /// Brings the lock home: no other host has it, and the fencing tokens of `block` are reserved for this one. Programs are admitted from
@@ -320,9 +342,7 @@ impl LinkedMutex {
             words.previous_owner.clear();
         }
         skip_numbers(words, first - 1);
-        link.wanted.store(0, Relaxed);
-        link.bring_home((first, last), data.health());
-        self.unpark(attachment);
+        moved::bring_home(&self.lock(), attachment.slot, (first, last), data.health());
         Ok(())
     }
 
@@ -339,15 +359,14 @@ impl LinkedMutex {
                 "the block of tokens was to end at {last}: that of a lock that is home can be extended, up to 2^63 - 1"
             )));
         }
-        link.extend(last);
-        self.unpark(attachment);
+        moved::extend(&self.lock(), attachment.slot, last);
         Ok(())
     }
 
     /// Returns whether a program has wanted the lock, and was not admitted, since this was asked last. It may have given up since, or been
     /// admitted.
     pub fn take_wanted(&self) -> bool {
-        self.participant.attachment.check().is_ok() && self.link().wanted.swap(0, Acquire) != 0
+        self.participant.attachment.check().is_ok() && self.link().take_wanted()
     }
 }
 

@@ -277,6 +277,12 @@ impl Mutex {
         self.0.is_linked()
     }
 
+    /// Returns for how long this host has the lock yet, if it is linked and leased ([`super::LinkedMutex::set_lease_end`]); zero: the lease
+    /// has ended.
+    pub fn lease_left(&self) -> Option<Duration> {
+        self.0.lease_left()
+    }
+
     /// Returns what a holder's death means for this lock.
     pub fn death_policy(&self) -> DeathPolicy {
         self.0.death_policy()

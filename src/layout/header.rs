@@ -274,6 +274,7 @@ pub(super) const fn layout_fingerprint() -> u64 {
         offset_of!(LockWords, token_end),
         offset_of!(LockWords, agent),
         offset_of!(LockWords, wanted),
+        offset_of!(LockWords, lease_end),
         size_of::<CoordinationWords>(),
         offset_of!(CoordinationWords, state),
         offset_of!(CoordinationWords, sequence),

@@ -24,7 +24,7 @@ use turnlock_core::sync::{AtomicU32, AtomicU64, Ordering::Relaxed};
 /// | `dead_parts` | the reaper of a participant that held a part of the lock; the holder that marks parts consistent | |
 /// | `members_died` | the reaper of a member of a group | adding one |
 /// | `deaths_repaired` | the member that marks deaths consistent | by compare-exchange |
-/// | `token_end`, `agent`, `wanted` | of a linked lock: [`turnlock_core::algorithm::link`] says who | |
+/// | `token_end`, `agent`, `wanted`, `lease_end` | of a linked lock: [`turnlock_core::algorithm::link`] says who | |
 #[repr(C, align(128))]
 pub struct LockWords {
     /// The bias owner and its mark, see [`turnlock_core::algorithm::bias`].
@@ -91,7 +91,9 @@ pub struct LockWords {
     /// Of a linked lock: not 0 since a program wanted it and was not admitted.
     pub wanted: AtomicU32,
     reserved_link: AtomicU32,
-    reserved: [AtomicU64; 3],
+    /// Of a linked lock: until when this host has the privilege, by `CLOCK_BOOTTIME`; 0: until it gives it up.
+    pub lease_end: AtomicU64,
+    reserved: [AtomicU64; 2],
 }
 
 /// The words of what is no lock. Each kind uses some of them.
@@ -236,6 +238,7 @@ const _: () = {
     assert!(offset_of!(LockWords, token_end) == 464);
     assert!(offset_of!(LockWords, agent) == 472);
     assert!(offset_of!(LockWords, wanted) == 480);
+    assert!(offset_of!(LockWords, lease_end) == 488);
     assert!(size_of::<CoordinationWords>() == 48);
     assert!(offset_of!(CoordinationWords, sequence) == 8);
     assert!(offset_of!(CoordinationWords, partner) == 16);

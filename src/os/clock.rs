@@ -12,6 +12,11 @@ pub fn coarse_monotonic_ns() -> u64 {
     read(libc::CLOCK_MONOTONIC_COARSE)
 }
 
+/// `CLOCK_BOOTTIME`, in nanoseconds: the time since the boot, that in which the host was suspended included.
+pub fn boot_ns() -> u64 {
+    read(libc::CLOCK_BOOTTIME)
+}
+
 /// Returns the wall clock, in nanoseconds since 1970: for people to read, and for what must rise from file to file.
 pub fn realtime_ns() -> u64 {
     read(libc::CLOCK_REALTIME)

@@ -10,10 +10,11 @@ pub use claims::{Claimed, Exclusively, FileClaims};
 pub use coordination::{
     barrier, clear_coordination, condition, coordination_words, event, is_in_wait, leave_entry, reap_entry,
 };
-pub use link::{forget_agent, is_linked, link, name_agent};
+pub use link::{forget_agent, is_linked, link};
 
 use crate::layout::{
-    Cell, DeathPolicy, DirectoryEntry, LivenessLockKind, LockView, LockWords, MAX_PARTICIPANTS, View,
+    Cell, DeathPolicy, DirectoryEntry, LivenessLockKind, LockView, LockWords, MAX_PARTICIPANTS, SlotRecord,
+    View,
 };
 use crate::os::{futex, linux::Linux};
 use crate::recording;
@@ -34,7 +35,7 @@ use turnlock_core::sync::{
     Ordering::{Acquire, Relaxed, Release},
     full_fence,
 };
-use turnlock_core::wait::{CalledWord, ParkingSpot, Standby, name_of};
+use turnlock_core::wait::{Bell, CalledWord, ParkingSpot, Standby, name_of};
 
 /// A lock of a mapped file.
 #[derive(Clone, Copy)]
@@ -165,18 +166,17 @@ pub fn ring_bell(view: View, slot: usize) {
     if slot >= view.slots_bound() {
         return;
     }
-    let record = &view.slots()[slot];
-    // Only the thread clears it: if we did, and died before the wake-up, the thread would sleep on.
-    if record.asleep.load(Relaxed) != 0 {
-        ring_own_bell(view, slot);
-    }
+    bell(&view.slots()[slot]).ring_if_asleep::<Linux>();
 }
 
 /// Wakes the service thread of `slot`, asleep or not.
 pub fn ring_own_bell(view: View, slot: usize) {
-    let record = &view.slots()[slot];
-    record.bell.fetch_add(1, Release);
-    futex::wake_all(&record.bell);
+    bell(&view.slots()[slot]).ring::<Linux>();
+}
+
+/// Returns the bell of a slot's service thread, or of the agent that is in it.
+pub fn bell(record: &SlotRecord) -> Bell<'_> {
+    Bell { bell: &record.bell, asleep: &record.asleep }
 }
 
 /// Has the waiters that are parked at the spot of this name look again, if the file has it.
@@ -293,8 +293,8 @@ impl<'a, F: FileClaims> Lock for FileLock<'a, F> {
         Some(link(&self.lock))
     }
 
-    fn call_agent(&self) {
-        self.note_wanted();
+    fn wake_agent(&self, agent: usize) {
+        ring_bell(self.view, agent);
     }
 
     #[inline]

@@ -13,6 +13,7 @@ mod c_functions;
 mod c_groups;
 mod c_handles;
 mod c_holds;
+mod c_linked;
 mod c_mail;
 mod c_marks;
 mod c_query;
@@ -275,6 +276,10 @@ mod only_in_c {
         a_place_or_another_handle_that_is_missing_is_named
         what_is_opened_is_of_its_kind_and_there_if_it_must_be
         a_handler_sets_and_notifies_and_does_not_wait_where_its_thread_does
+    }
+    cases! { c_linked:
+        a_program_enters_while_it_is_home_and_is_told_that_its_lease_has_ended
+        what_is_not_linked_says_so
     }
     cases! { c_holds:
         several_ranges_are_one_acquisition

@@ -5,6 +5,7 @@ use std::time::Duration;
 use support::{
     NoHang, Place,
     format::{self, poke},
+    limit,
     puppet::{Puppet, Said},
     until_waiting,
 };
@@ -82,6 +83,30 @@ fn killed_in_the_queue_it_is_reaped_like_any_waiter() {
 }
 
 #[test]
+fn the_next_agent_is_told_of_one_that_waits_though_the_last_one_was_told() {
+    let _no_hang = NoHang::for_seconds(60);
+    let place = Place::new();
+    let path = place.lock_file();
+    let (file, mutex) = linked(&path);
+    let (agent, last) = agent_of(&file, &mutex);
+    let mut waits = Puppet::at(&path, NAME);
+    waits.0.tell("lock");
+    assert!(agent.wait(limit::seconds(30)).unwrap() && last.take_wanted());
+    drop((last, agent));
+    let (agent, next) = agent_of(&file, &mutex);
+    assert!(agent.wait(Duration::ZERO).unwrap() && next.take_wanted());
+    bring_home(&next);
+    assert!(matches!(waits.hear(), Said::Taken(_, false)));
+    assert_eq!(waits.ask("unlock"), Said::Done);
+    // None waits.
+    next.move_away().unwrap();
+    assert!(!next.take_wanted());
+    drop((next, agent));
+    let (agent, next) = agent_of(&file, &mutex);
+    assert!(!agent.wait(Duration::ZERO).unwrap() && !next.take_wanted());
+}
+
+#[test]
 fn one_agent_at_a_time() {
     let place = Place::new();
     let path = place.lock_file();
@@ -126,6 +151,7 @@ fn after_a_boot_it_is_away_whatever_it_was() {
         let (file, mutex) = linked(&path);
         let (_agent, linked) = agent_of(&file, &mutex);
         bring_home(&linked);
+        linked.set_lease_end(u64::MAX).unwrap();
         mutex.lock().unwrap().fencing_token()
     };
     std::thread::scope(|threads| {
@@ -138,4 +164,5 @@ fn after_a_boot_it_is_away_whatever_it_was() {
     assert!(mutex.is_linked() && mutex.try_lock().is_err());
     let (_agent, linked) = agent_of(&file, &mutex);
     assert_eq!((linked.is_home(), linked.last_token(), linked.token_end()), (false, last, 0));
+    assert_eq!(linked.lease_end(), 0, "the clock has begun anew");
 }

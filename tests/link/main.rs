@@ -2,6 +2,7 @@
 
 mod agents;
 mod dead_agent;
+mod leased;
 mod moved;
 mod refused;
 mod tokens;

@@ -174,6 +174,15 @@ fn an_agent_sleeps_until_a_program_wants_the_lock() {
     linked.take_wanted();
     assert!(mutex.try_lock().is_err());
     assert!(agent.wait(Duration::ZERO).unwrap() && linked.take_wanted());
+    // Also one that fails behind a waiter, which has said so before.
+    std::thread::scope(|threads| {
+        let waits = threads.spawn(|| mutex.lock().unwrap().fencing_token());
+        assert!(agent.wait(limit::seconds(30)).unwrap() && linked.take_wanted());
+        assert!(mutex.try_lock().is_err());
+        assert!(agent.wait(Duration::ZERO).unwrap() && linked.take_wanted());
+        bring_home(&linked);
+        join(waits);
+    });
 }
 
 #[test]

@@ -53,6 +53,9 @@ fn it_is_not_removed_while_another_host_may_have_it_or_an_agent_does() {
     file.remove_lock(NAME).unwrap();
     // One of the same name that is not linked admits programs.
     assert!(file.mutex(NAME).unwrap().try_lock().is_ok());
+    // An agent does not take it for the lock that other hosts have.
+    let error = file.mutex_options().linked(true).open(NAME).map(drop).unwrap_err();
+    assert!(error.to_string().contains("is not linked"), "{error}");
 }
 
 #[test]

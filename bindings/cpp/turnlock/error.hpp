@@ -60,6 +60,7 @@ enum class errc : int {
     empty_range = TURNLOCK_ERROR_EMPTY_RANGE,
     broken_barrier = TURNLOCK_ERROR_BROKEN_BARRIER,
     circular_wait = TURNLOCK_ERROR_CIRCULAR_WAIT,
+    lease_ended = TURNLOCK_ERROR_LEASE_ENDED,
 };
 
 namespace detail {

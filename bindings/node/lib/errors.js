@@ -41,6 +41,7 @@ const STATUS = {
   EMPTY_RANGE: -36,
   BROKEN_BARRIER: -37,
   CIRCULAR_WAIT: -38,
+  LEASE_ENDED: -39,
 };
 const NAMES = new Map(Object.entries(STATUS).map(([name, status]) => [status, name]));
 

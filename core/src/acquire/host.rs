@@ -26,6 +26,10 @@ pub trait Host: Copy {
     fn exact_now(&self) -> u64 {
         self.now()
     }
+    /// Returns the time since the boot, in nanoseconds, that it was suspended included: the clock of a leased lock.
+    fn boot_time(&self) -> u64 {
+        0
+    }
     /// Fetches the cache lines that an unbiased acquisition writes to.
     fn prefetch(&self) {}
     /// Lets about a millisecond pass.

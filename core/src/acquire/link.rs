@@ -6,26 +6,40 @@ use super::{
     queue,
     site::{Attempt, HeadOf, Limit, Lock, QueueHead, Site},
 };
-use crate::algorithm::Protocol;
+use crate::algorithm::{Protocol, link::Link, ownership::Health};
 use crate::error::{Error, Result};
+use crate::sync::Ordering::Relaxed;
 use crate::trace::{self, Step};
 
 /// Returns whether the participant may enter. In its entry step, from which on that stays so.
 #[inline]
 pub fn is_admitted<S: Site>(attempt: &Attempt<S>) -> bool {
-    !attempt.config.is_linked || attempt.site.lock().link().is_none_or(|link| link.admits())
+    let now = || attempt.site.boot_time();
+    !attempt.config.is_linked || attempt.site.lock().link().is_none_or(|link| link.admits(now))
 }
 
-/// Returns whether the lock is linked and away.
-#[inline]
-pub fn is_away<S: Site>(attempt: &Attempt<S>) -> bool {
-    attempt.config.is_linked && attempt.site.lock().link().is_some_and(|link| link.is_away())
+/// Returns whether the lock, whose state is not that of one that is open, is closed, and not a linked one that is away.
+#[cold]
+pub fn is_closed<S: Site>(attempt: &Attempt<S>) -> bool {
+    // By one load: it may come home between two.
+    !attempt.config.is_linked || attempt.site.lock().link().is_none_or(|link| link.is_closed())
 }
 
-/// Returns whether the holder may have the lock biased to it, as far as the tokens that are left decide it.
+/// Returns whether the holder may have the lock biased to it, as far as the tokens that are left and the lease decide it.
 #[inline]
 pub fn may_begin_bias<S: Site>(attempt: &Attempt<S>) -> bool {
-    !attempt.config.is_linked || attempt.site.lock().link().is_none_or(|link| link.has_tokens_for_bias())
+    !attempt.config.is_linked || attempt.site.lock().link().is_none_or(|link| link.may_begin_bias())
+}
+
+/// Returns whether the lock is leased and the lease is over. By its holder, before it leaves.
+#[inline]
+pub fn has_lease_ended<S: Site>(attempt: &Attempt<S>) -> bool {
+    attempt.config.is_linked && !lease_runs(attempt)
+}
+
+#[cold]
+fn lease_runs<S: Site>(attempt: &Attempt<S>) -> bool {
+    attempt.site.lock().link().is_none_or(|link| link.lease_runs(|| attempt.site.boot_time()))
 }
 
 /// Waits at the head of the queue, outside of the entry step, until programs are admitted.
@@ -34,11 +48,73 @@ pub fn wait_until_admitted<S: Site>(attempt: &Attempt<S>, waiter: &mut S::Waiter
     let (lock, me) = (attempt.site.lock(), attempt.site.me());
     let Some(link) = lock.link() else { return Ok(()) };
     trace::at(Step::LinkWait);
-    lock.call_agent();
+    call_agent(lock);
     // The agent unparks those that are parked at its slot. Without one the participant sleeps at its own slot, from nap to nap; so it does
     // where the word was written over.
     let spot = || link.agent().filter(|slot| *slot < lock.slots()).unwrap_or(me);
-    bias::wait_in_place(waiter, spot, || !link.admits())
+    bias::wait_in_place(waiter, spot, || !link.admits(|| attempt.site.boot_time()))
+}
+
+/// Tells the agent that a program wants the lock, and wakes it if it sleeps.
+fn call_agent(lock: &impl Lock) {
+    if let Some(agent) = lock.link().and_then(|link| link.want()) {
+        lock.wake_agent(agent);
+    }
+}
+
+/// Tells the agent that a try has failed, if the lock is away. The participant that it failed behind, at the head of the queue, may not
+/// have come to that yet, and may be a try itself.
+#[cold]
+pub fn note_failed_try<S: Site>(attempt: &Attempt<S>) {
+    let lock = attempt.site.lock();
+    if attempt.config.is_linked && lock.link().is_some_and(|link| link.is_away()) {
+        call_agent(lock);
+    }
+}
+
+/// Writes `agent` down as the lock's agent, if it has none. Returns whether that was done.
+pub fn attach(lock: &impl Lock, agent: usize) -> bool {
+    let is_agent = lock.link().is_some_and(|link| link.name_agent(agent));
+    if is_agent {
+        want_for_waiters(lock, agent);
+    }
+    is_agent
+}
+
+/// Brings the lock home, as its agent: [`Link::bring_home`], and unparks the head of the queue.
+pub fn bring_home(lock: &impl Lock, agent: usize, block: (u64, u64), health: Health) {
+    let Some(link) = lock.link() else { return };
+    // Before: who finds that it is used up afterwards wants it anew.
+    link.wanted.store(0, Relaxed);
+    link.bring_home(block, health);
+    // The fence is in there. Partner: that of the waiter, after it says that it parks at the agent's slot. If ours comes first, its last
+    // look sees that the lock is home; if theirs does, we see that it is parked.
+    lock.unpark_waiters_of(agent);
+}
+
+/// Has the block of tokens end at `last`, as the agent: [`Link::extend`], and unparks the head of the queue.
+pub fn extend(lock: &impl Lock, agent: usize, last: u64) {
+    if let Some(link) = lock.link() {
+        link.extend(last);
+        lock.unpark_waiters_of(agent);
+    }
+}
+
+/// Has the lease end at `end`, as the agent, where none begins that the lock does not have yet: [`Link::set_lease_end`], and unparks the head
+/// of the queue.
+pub fn renew_lease(lock: &impl Lock, agent: usize, end: u64) {
+    if let Some(link) = lock.link() {
+        link.set_lease_end(end);
+        lock.unpark_waiters_of(agent);
+    }
+}
+
+/// Says that the lock is wanted, if a participant other than `me` is in the queue. A waiter says it once: the last agent, now dead, may
+/// have taken that; and one that slept while the lock was home, and was passed over, waits as if it had been away all the time.
+fn want_for_waiters(lock: &impl Lock, me: usize) {
+    if lock.queue().is_another_queued(me, |_| true) {
+        call_agent(lock);
+    }
 }
 
 impl<S: Site> Attempt<S> {
@@ -48,32 +124,50 @@ impl<S: Site> Attempt<S> {
     /// # Errors
     /// As [`Attempt::lock`], but for [`Error::NotRecoverable`]; the lock is home then, unless it was away.
     pub fn move_away(&self, limit: Limit) -> Result<()> {
-        let (site, lock, me) = (&self.site, self.site.lock(), self.site.me());
+        let (lock, me) = (self.site.lock(), self.site.me());
         // No other participant writes that. The head of the queue waits for us then, and we would wait for it.
         if lock.link().is_some_and(|link| link.is_away()) {
             return Ok(());
         }
+        self.as_head(limit, |link| {
+            link.move_away();
+            trace::at(Step::LinkAway);
+            want_for_waiters(lock, me);
+        })
+    }
+
+    /// Begins a lease of a linked lock that is home and has none, as its agent: at the head of the queue, which is waited for as by
+    /// [`Attempt::move_away`]. Errors as there; the lock has no lease then.
+    pub fn begin_lease(&self, end: u64, limit: Limit) -> Result<()> {
+        self.as_head(limit, |link| {
+            link.set_lease_end(end);
+            trace::at(Step::LinkLease);
+        })
+    }
+
+    /// Acts on the link in the entry step, where the lock has no bias any more; then leaves the queue, having held nothing.
+    fn as_head(&self, limit: Limit, act: impl FnOnce(Link<'_>)) -> Result<()> {
+        let (site, lock, me) = (&self.site, self.site.lock(), self.site.me());
         let idle = site.local().begin().ok_or(Error::Deadlock)?;
         if idle != Idle::Bare {
             HeadOf::<S>::forgo(self, idle);
         }
         self.write_claim();
-        let moved = queue::enter_as_head(self, limit).map(|()| {
+        let entered = queue::enter_as_head(self, limit).map(|()| {
             if lock.revoking_since() != 0 {
                 lock.set_revoking_since(0);
             }
             // Before the word: should we die between the two, the lock is home, and unbiased.
             lock.bias().unbias();
             if let Some(link) = lock.link() {
-                link.move_away();
+                act(link);
             }
-            trace::at(Step::LinkAway);
             eviction::step_back(self);
             lock.queue().leave(me);
             lock.unpark_waiters_of(me);
             lock.unpark_standby(me, true);
         });
         site.local().record(None);
-        moved
+        entered
     }
 }

@@ -44,7 +44,7 @@ impl<S: Site> Attempt<S> {
 
     #[inline]
     fn try_lock_or_wait(&self, limit: Limit) -> Result<Acquisition> {
-        if self.health() == Health::NotRecoverable && !link::is_away(self) {
+        if self.health() == Health::NotRecoverable && link::is_closed(self) {
             return Err(Error::NotRecoverable);
         }
         let token = self.acquire(limit)?;
@@ -101,7 +101,7 @@ impl<S: Site> Attempt<S> {
     }
 
     fn acquire_and_reset(&self, limit: Limit) -> Result<Acquisition> {
-        if self.health() == Health::NotRecoverable && !link::is_away(self) {
+        if self.health() == Health::NotRecoverable && link::is_closed(self) {
             let local = self.site.local();
             let idle = local.begin().ok_or(Error::Deadlock)?;
             if idle != Idle::Bare {
@@ -121,6 +121,9 @@ impl<S: Site> Attempt<S> {
     /// is why.
     #[cold]
     pub fn give_up(&self, error: Error, claim: ClaimOf<S>) -> Error {
+        if matches!(error, Error::WouldBlock(_)) {
+            link::note_failed_try(self);
+        }
         let (event, error) = match error {
             Error::WouldBlock(_) => (Event::WouldBlock, Error::WouldBlock(self.site.locked_by(claim))),
             Error::TimedOut(_) => (Event::TimedOut, Error::TimedOut(self.site.locked_by(claim))),
@@ -149,7 +152,7 @@ impl<S: Site> Attempt<S> {
     /// Unlocks (the acquisition with this very token, where one is named).
     ///
     /// # Errors
-    /// As [`Attempt::begin_unlock`]; after the unlock, what the site's checks give.
+    /// As [`Attempt::begin_unlock`]; after the unlock, what the site's checks give, and [`Error::LeaseEnded`].
     #[inline]
     pub fn unlock(&self, token: Option<u64>) -> Result<()> {
         let (held, holding) = self.begin_unlock(token)?;
@@ -160,9 +163,12 @@ impl<S: Site> Attempt<S> {
     #[inline]
     pub fn end(&self, holding: Holding) -> Result<()> {
         self.note(Event::Released, holding.token);
+        // Before: as soon as it is left, its agent may bring it home anew.
+        let has_lease_ended = link::has_lease_ended(self);
         self.leave(holding);
         // After: the unlock may be the first to touch what a truncated file has no more.
-        self.site.check_after_unlock()
+        self.site.check_after_unlock()?;
+        if has_lease_ended { Err(Error::LeaseEnded) } else { Ok(()) }
     }
 
     /// Completes an unlock by the fast path that found the bias revoked, or the reservation lost: unparks the waiters

@@ -106,8 +106,9 @@ pub trait Lock: Copy {
     }
     /// Unparks the waiter parked at slot `slot` if it asked to be awake ahead of its turn.
     fn unpark_early(&self, _slot: usize) {}
-    /// Tells the agent of a linked lock that a program wants it.
-    fn call_agent(&self) {}
+    /// Wakes the participant in slot `agent`, the agent of a linked lock, if it sleeps until a program wants one of its locks. After a full
+    /// fence.
+    fn wake_agent(&self, _agent: usize) {}
     /// Ends the time of `slot` in the standby queue. If it was the designated waker, the oldest member of the passive set is it
     /// from now on, and is called. Else, if `next` says that the lock is free for it, unparks the designated waker, after the full
     /// fence of an [`Lock::unpark_waiters_of`].

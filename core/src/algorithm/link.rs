@@ -12,13 +12,16 @@
 //!   and none enters afterwards. So while the lock is away the words that a holder writes have one writer, the agent.
 //! - The agent holds nothing. Its death leaves the word, which no reaper writes: a lock that is away stays so.
 //! - A bias owner looks at the bias word alone. It ends before *away*, and begins only while programs are admitted.
+//! - A lock that is *leased* (`lease_end` is not 0) admits programs until then. It is never biased: a lease begins in the agent's entry
+//!   step, where the bias has ended, or while the lock is away, and no bias begins under it.
 //!
 //! `spec/link_sc.pml` goes through every execution.
 
 use super::ownership::Health;
+use crate::mutants::{self, Mutant};
 use crate::sync::{
     AtomicU32, AtomicU64,
-    Ordering::{Acquire, Relaxed, Release},
+    Ordering::{AcqRel, Acquire, Relaxed, Release},
 };
 
 /// In `state`: the lock is away. The [`Health`] is added to it.
@@ -50,6 +53,9 @@ pub struct Link<'a> {
     pub agent: &'a AtomicU64,
     /// Not 0 since a program wanted the lock and was not admitted.
     pub wanted: &'a AtomicU32,
+    /// Until when this host has the privilege, in nanoseconds by a clock that goes on while the host is suspended; 0: until it gives it
+    /// up.
+    pub lease_end: &'a AtomicU64,
 }
 
 /// Returns the state word of a lock that is away.
@@ -71,16 +77,32 @@ impl Link<'_> {
         health_while_away(state).unwrap_or(Health::of(state))
     }
 
-    /// Returns whether programs may enter. In the entry step of the queue head that stays so until it has entered.
-    pub fn admits(&self) -> bool {
-        // Relaxed: of `token` the last writer is before us, a holder by the bakery's order, or the agent by the acquire load in
-        // `is_away`. By `token_end` nothing else is read; one that is too small lets us wait until the next look.
-        !self.is_away() && self.token.load(Relaxed) < self.token_end.load(Relaxed)
+    /// Returns whether the lock is home, and closed to all until a reset.
+    pub fn is_closed(&self) -> bool {
+        let state = self.state.load(Acquire);
+        health_while_away(state).is_none() && Health::of(state) == Health::NotRecoverable
     }
 
-    /// Returns whether so many tokens are left that a bias may begin.
-    pub fn has_tokens_for_bias(&self) -> bool {
-        self.token_end.load(Relaxed).saturating_sub(self.token.load(Relaxed)) >= BIAS_LEAVES
+    /// Returns whether programs may enter. In the entry step of the queue head that stays so until it has entered, but for the lease, which
+    /// ends by itself. `now`: the time by its clock, which is asked for only where the lock is leased.
+    pub fn admits(&self, now: impl FnOnce() -> u64) -> bool {
+        // Relaxed: of `token` the last writer is before us, a holder by the bakery's order, or the agent by the acquire load in
+        // `is_away`. By `token_end` nothing else is read; one that is too small lets us wait until the next look.
+        !self.is_away() && self.token.load(Relaxed) < self.token_end.load(Relaxed) && self.lease_runs(now)
+    }
+
+    /// Returns whether this host has the privilege still, as far as its lease says: also where it has none.
+    #[inline]
+    pub fn lease_runs(&self, now: impl FnOnce() -> u64) -> bool {
+        // Relaxed: nothing else is read by it. Where the lock came home with a lease, the acquire load in `is_away` is before it; where
+        // the lease began in the agent's entry step, the bakery's order is. An end that is too early says that it is over too soon.
+        let end = self.lease_end.load(Relaxed);
+        end == 0 || now() < end
+    }
+
+    /// Returns whether a bias may begin: so many tokens are left, and the lock is not leased.
+    pub fn may_begin_bias(&self) -> bool {
+        self.tokens_left() >= BIAS_LEAVES && self.lease_end.load(Relaxed) == 0
     }
 
     /// Returns how many tokens of the block are left.
@@ -102,7 +124,7 @@ impl Link<'_> {
         self.token.store(first.wrapping_sub(1), Relaxed);
         self.token_end.store(last, Relaxed);
         // Release. Partner: the acquire load in `is_away`: a queue head that sees that the lock is home sees the block.
-        self.state.store(health as u32, Release);
+        self.state.store(health as u32, mutants::release_unless(Mutant::RelaxedHome));
     }
 
     /// Checks a block that is to be set, of the tokens from `first` to `last`.
@@ -125,10 +147,57 @@ impl Link<'_> {
         }
     }
 
+    /// Has the lease end at `end`; 0: it has none. By the agent; from none to one while the lock is away, or in its entry step, after the
+    /// bias has ended.
+    pub fn set_lease_end(&self, end: u64) {
+        // Relaxed: see `lease_runs`.
+        self.lease_end.store(end, Relaxed);
+    }
+
     /// Returns the agent's slot.
     pub fn agent(&self) -> Option<usize> {
-        // Acquire. Partner: the exchange by which the agent wrote it down: what it has of its slot is before that.
+        // Acquire. Partner: the exchange in `name_agent`: what the agent has of its slot is before that.
         self.agent.load(Acquire).checked_sub(1).map(|slot| slot as usize)
+    }
+
+    /// Writes `slot` down as the agent, if there is none. Returns whether that was done.
+    pub fn name_agent(&self, slot: usize) -> bool {
+        // Release. Partner: the acquire load in `agent`. Acquire. Partner: the release in `forget_agent`: the wish that the last agent
+        // took, and the number of the waiter that it is of, are before that.
+        self.agent.compare_exchange(0, slot as u64 + 1, AcqRel, Relaxed).is_ok()
+    }
+
+    /// Has the lock no agent, if that is the participant in `slot`: by itself, or with its byte lock in hand. The lock stays home or away,
+    /// as it is.
+    pub fn forget_agent(&self, slot: usize) {
+        // A page that is only read stays clean.
+        if self.agent.load(Relaxed) == slot as u64 + 1 {
+            // By exchange: where the word was written over, another agent may come meanwhile. Release. Partner: the acquire in
+            // `name_agent`.
+            let _ = self.agent.compare_exchange(slot as u64 + 1, 0, Release, Relaxed);
+        }
+    }
+
+    /// Says that a program wants the lock. Returns the slot of the agent, which is to be woken if it sleeps.
+    #[must_use]
+    pub fn want(&self) -> Option<usize> {
+        // Release. Partner: the acquire in `take_wanted`.
+        self.wanted.store(1, Release);
+        // Partner: the fence in `wait::Bell::sleep`, after it says that the agent sleeps. If ours comes first, its look sees that the
+        // lock is wanted; if theirs does, we see whom to wake.
+        mutants::full_fence_unless(Mutant::NoFenceToWant);
+        self.agent()
+    }
+
+    /// Returns whether a program wants the lock. By the agent.
+    pub fn is_wanted(&self) -> bool {
+        self.wanted.load(Acquire) != 0
+    }
+
+    /// Returns whether a program has wanted the lock, and forgets it. By the agent, which sees to it.
+    pub fn take_wanted(&self) -> bool {
+        // Acquire. Partner: the release store in `want`.
+        self.wanted.swap(0, Acquire) != 0
     }
 }
 
@@ -141,16 +210,17 @@ fn health_while_away(state: u32) -> Option<Health> {
 mod tests {
     use super::*;
 
-    struct Words(AtomicU32, AtomicU64, AtomicU64, AtomicU64, AtomicU32);
+    struct Words(AtomicU32, AtomicU64, AtomicU64, AtomicU64, AtomicU32, AtomicU64);
 
     impl Words {
         fn away_at(token: u64) -> Self {
             let health = away(Health::Consistent);
-            Self(health.into(), token.into(), 0.into(), 0.into(), 0.into())
+            Self(health.into(), token.into(), 0.into(), 0.into(), 0.into(), 0.into())
         }
 
         fn link(&self) -> Link<'_> {
-            Link { state: &self.0, token: &self.1, token_end: &self.2, agent: &self.3, wanted: &self.4 }
+            let Self(state, token, token_end, agent, wanted, lease_end) = self;
+            Link { state, token, token_end, agent, wanted, lease_end }
         }
     }
 
@@ -158,20 +228,34 @@ mod tests {
     fn a_lock_admits_programs_while_it_is_home_and_its_block_lasts() {
         let words = Words::away_at(100);
         let link = words.link();
-        assert!(link.is_away() && !link.admits());
+        assert!(link.is_away() && !link.admits(|| 50));
         assert_eq!(link.check_block(201, 203), Ok(()));
         link.bring_home((201, 203), Health::Consistent);
-        assert!(link.admits() && link.tokens_left() == 3 && !link.has_tokens_for_bias());
+        assert!(link.admits(|| 50) && link.tokens_left() == 3 && !link.may_begin_bias());
         words.1.store(203, Relaxed);
-        assert!(!link.is_away() && !link.admits(), "the block is used up");
+        assert!(!link.is_away() && !link.admits(|| 50), "the block is used up");
         link.extend(300);
-        assert!(link.admits());
+        assert!(link.admits(|| 50));
         link.extend(250);
         assert_eq!(link.tokens_left(), 97, "a block does not become shorter");
         link.extend(203 + BIAS_LEAVES);
-        assert!(link.has_tokens_for_bias());
+        assert!(link.may_begin_bias());
         link.move_away();
-        assert!(link.is_away() && !link.admits());
+        assert!(link.is_away() && !link.admits(|| 50));
+    }
+
+    #[test]
+    fn a_leased_lock_admits_programs_until_the_lease_ends_and_is_never_biased() {
+        let words = Words::away_at(100);
+        let link = words.link();
+        link.bring_home((101, 101 + BIAS_LEAVES), Health::Consistent);
+        assert!(link.admits(|| panic!("the clock was asked without a lease")) && link.may_begin_bias());
+        link.set_lease_end(50);
+        assert!(link.admits(|| 49) && !link.admits(|| 50) && !link.may_begin_bias());
+        link.set_lease_end(51);
+        assert!(link.admits(|| 50) && !link.lease_runs(|| 51));
+        link.set_lease_end(0);
+        assert!(link.admits(|| u64::MAX) && link.may_begin_bias());
     }
 
     #[test]

@@ -116,6 +116,10 @@ impl fmt::Display for Error {
                 "this wait closed a circle of participants that wait for one another: {cycle}: release what this one holds, and take \
          the locks in one order everywhere"
             ),
+            Error::LeaseEnded => f.write_str(
+                "the lock's lease ended before it was unlocked: another host may have had it in the meantime, so check what the section \
+                 did by its fencing token (the lock is unlocked)",
+            ),
             Error::Unsupported(what) => write!(f, "the kernel refuses {what}"),
         }
     }

@@ -43,6 +43,7 @@ impl Error {
             | Error::RecursionLimit
             | Error::NotRecoverable
             | Error::BrokenBarrier(_)
+            | Error::LeaseEnded
             | Error::Replaced { .. }
             | Error::Internal(_) => ErrorKind::Other,
         }

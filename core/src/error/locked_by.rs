@@ -72,6 +72,8 @@ enum Sight {
     Away,
     /// None: the lock is linked, and its reserved tokens are used up.
     NoTokens,
+    /// None: the lock is linked, and its lease is over.
+    LeaseEnded,
     /// None: the lock is linked, and admits no program until an agent comes.
     NoAgent,
 }
@@ -90,6 +92,9 @@ impl LockedBy {
 
     /// The lock is linked, and its agent has not reserved the next fencing tokens yet.
     pub const NO_TOKENS: Self = Self { sight: Sight::NoTokens, ..Self::UNKNOWN };
+
+    /// The lock is linked and leased, and its agent has not renewed the lease.
+    pub const LEASE_ENDED: Self = Self { sight: Sight::LeaseEnded, ..Self::UNKNOWN };
 
     /// The lock is linked and admits no program, and no agent is attached that could change that.
     pub const NO_AGENT: Self = Self { sight: Sight::NoAgent, ..Self::UNKNOWN };
@@ -142,6 +147,7 @@ impl fmt::Display for LockedBy {
         match self.sight {
             Sight::None => return Ok(()),
             Sight::Away => return f.write_str("it is linked, and away"),
+            Sight::LeaseEnded => return f.write_str("it is linked, and its lease has ended"),
             Sight::NoTokens => {
                 return f.write_str("it is linked, and its reserved fencing tokens are used up");
             }

@@ -195,6 +195,9 @@ pub enum Error {
     /// ever go on. The place in the queue was given up, and what the caller holds it still holds: release it, for the others. Says
     /// who they are, what they hold and what they wait for.
     CircularWait(String),
+    /// The lock was unlocked, and its lease had ended before: another host may have had it in the meantime, so that the section was not
+    /// alone. A fencing token tells the two apart.
+    LeaseEnded,
     /// The kernel refuses something turnlock needs.
     Unsupported(&'static str),
 }
@@ -277,6 +280,7 @@ impl Error {
             Error::TooManyReleased { .. } => TURNLOCK_ERROR_TOO_MANY_RELEASED,
             Error::EmptyRange { .. } => TURNLOCK_ERROR_EMPTY_RANGE,
             Error::BrokenBarrier(_) => TURNLOCK_ERROR_BROKEN_BARRIER,
+            Error::LeaseEnded => TURNLOCK_ERROR_LEASE_ENDED,
             Error::CircularWait(_) => TURNLOCK_ERROR_CIRCULAR_WAIT,
         }
     }

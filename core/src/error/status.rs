@@ -94,6 +94,8 @@ pub const TURNLOCK_ERROR_BROKEN_BARRIER: i32 = -37;
 /// waits no more and still holds what it holds: it releases that, for the others. `turnlock_last_error_message` says who they
 /// are, what they hold and what they wait for.
 pub const TURNLOCK_ERROR_CIRCULAR_WAIT: i32 = -38;
+/// The lock was unlocked, and its lease had ended before: another host may have had it in the meantime.
+pub const TURNLOCK_ERROR_LEASE_ENDED: i32 = -39;
 
 /// The sentence for a status number. Total: an unknown number has a sentence too.
 ///
@@ -145,6 +147,9 @@ pub fn text_with_nul(status: i32) -> &'static core::ffi::CStr {
         TURNLOCK_ERROR_EMPTY_RANGE => c"the range has nothing in it",
         TURNLOCK_ERROR_BROKEN_BARRIER => c"the barrier is broken, and stays so until a reset",
         TURNLOCK_ERROR_CIRCULAR_WAIT => c"participants wait for one another in a circle, which this wait closed",
+        TURNLOCK_ERROR_LEASE_ENDED => {
+            c"the lock's lease ended before it was unlocked; another host may have had it"
+        }
         _ => c"unknown turnlock status",
     }
 }

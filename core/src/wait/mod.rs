@@ -4,6 +4,7 @@
 
 mod adaptive;
 mod back_off;
+mod bell;
 mod cancel;
 mod parking;
 mod platform;
@@ -14,6 +15,7 @@ mod waiter;
 
 pub use adaptive::AdaptiveSpin;
 pub use back_off::{Surroundings, back_off};
+pub use bell::Bell;
 pub use cancel::Cancel;
 pub use parking::{ParkingSpot, name_of};
 pub use platform::Platform;

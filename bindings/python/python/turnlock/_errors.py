@@ -89,6 +89,10 @@ class BrokenBarrierError(Error, threading.BrokenBarrierError):
     """The barrier is broken, until `reset`: a party died or gave up, or it was aborted or reset. The message says which, and who."""
 
 
+class LeaseEndedError(Error):
+    """The lock was released, and its lease had ended before: another host may have had it in the meantime."""
+
+
 class ClosedError(Error, ValueError):
     """The lock object was closed: make another one."""
 
@@ -208,6 +212,7 @@ CLASSES: dict[int, tuple[type[Error], int | None]] = {
     -36: (InvalidArgumentError, None),
     -37: (BrokenBarrierError, None),
     -38: (CircularWaitError, None),
+    -39: (LeaseEndedError, None),
 }
 
 # What to do, where the library's own words speak of its other languages.

@@ -40,6 +40,7 @@ public enum Status {
     EMPTY_RANGE(-36),
     BROKEN_BARRIER(-37),
     CIRCULAR_WAIT(-38),
+    LEASE_ENDED(-39),
     /** A number that this version does not know: a later library has more. */
     UNKNOWN(Integer.MIN_VALUE);
 

@@ -1,0 +1,80 @@
+//! Linked mutexes through the C ABI: what programs meet. Their agent is a Rust program's.
+
+use crate::{
+    c_coordination::{call, take},
+    c_handles::{Owned, last_message, open_file, open_mutex, opened, sized},
+};
+use std::ffi::CStr;
+use support::{NoHang, Place, join};
+use turnlock::{LockFile, capi::*, status::*};
+
+const NAME: &CStr = c"accounts";
+
+fn open_linked(file: &Owned<turnlock_file>, name: &CStr) -> Result<Owned<turnlock_mutex>, i32> {
+    let options = turnlock_mutex_options { flags: TURNLOCK_MUTEX_LINKED, ..sized() };
+    // SAFETY: a file handle, a C string, options of the right size, and a place for the handle.
+    opened(turnlock_mutex_close, |mutex| unsafe {
+        turnlock_mutex_open(file.handle, name.as_ptr(), &options, mutex)
+    })
+}
+
+fn link_of(mutex: &Owned<turnlock_mutex>) -> u32 {
+    let mut link = u32::MAX;
+    // SAFETY: an open handle, and a place for the flags.
+    assert_eq!(unsafe { turnlock_mutex_link(mutex.handle, &mut link) }, TURNLOCK_OK);
+    link
+}
+
+pub fn a_program_enters_while_it_is_home_and_is_told_that_its_lease_has_ended() {
+    let _no_hang = NoHang::for_seconds(60);
+    let place = Place::new();
+    let file = open_file(&place.lock_file(), 8, 4).unwrap();
+    let mutex = open_linked(&file, NAME).unwrap();
+    assert_eq!(link_of(&mutex), TURNLOCK_MUTEX_IS_LINKED);
+    // A program finds it linked.
+    let program = open_mutex(&file, NAME).unwrap();
+    assert_eq!(take(&program, turnlock_mutex_try_lock), TURNLOCK_ERROR_WOULD_BLOCK);
+    assert!(last_message().ends_with("it is linked, and no agent is attached to it"), "{}", last_message());
+    let rust = LockFile::open(place.lock_file()).unwrap();
+    let agent = rust.link_agent("agent").unwrap();
+    let linked = agent.attach(&rust.mutex("accounts").unwrap()).unwrap();
+    assert_eq!(link_of(&program), TURNLOCK_MUTEX_IS_LINKED | TURNLOCK_MUTEX_HAS_AGENT);
+    let first = linked.last_token() + 1;
+    linked.bring_home(first..=first + 100, linked.data()).unwrap();
+    assert_eq!(
+        link_of(&program),
+        TURNLOCK_MUTEX_IS_LINKED | TURNLOCK_MUTEX_IS_HOME | TURNLOCK_MUTEX_HAS_AGENT
+    );
+    assert_eq!(take(&program, turnlock_mutex_lock), TURNLOCK_OK);
+    assert_eq!(call(&program, turnlock_mutex_still_owner), TURNLOCK_OK);
+    assert_eq!(call(&program, turnlock_mutex_unlock), TURNLOCK_OK);
+    linked.set_lease_end(u64::MAX).unwrap();
+    assert_eq!(take(&program, turnlock_mutex_lock), TURNLOCK_OK);
+    assert_eq!(call(&program, turnlock_mutex_still_owner), TURNLOCK_OK);
+    linked.set_lease_end(1).unwrap();
+    assert_eq!(call(&program, turnlock_mutex_still_owner), TURNLOCK_ERROR_LEASE_ENDED);
+    assert_eq!(call(&program, turnlock_mutex_unlock), TURNLOCK_ERROR_LEASE_ENDED);
+    assert!(last_message().contains("its fencing token"), "{}", last_message());
+    linked.set_lease_end(0).unwrap();
+    std::thread::scope(|threads| {
+        let other = threads.spawn(|| {
+            assert_eq!(take(&program, turnlock_mutex_try_lock), TURNLOCK_OK, "it was unlocked all the same");
+            assert_eq!(call(&program, turnlock_mutex_unlock), TURNLOCK_OK);
+        });
+        join(other);
+    });
+}
+
+pub fn what_is_not_linked_says_so() {
+    let place = Place::new();
+    let file = open_file(&place.lock_file(), 8, 4).unwrap();
+    let plain = open_mutex(&file, c"plain").unwrap();
+    assert_eq!(link_of(&plain), 0);
+    assert_eq!(call(&plain, turnlock_mutex_still_owner), TURNLOCK_OK);
+    assert_eq!(open_linked(&file, c"plain").map(drop), Err(TURNLOCK_ERROR_KIND));
+    assert!(last_message().contains("is not linked"), "{}", last_message());
+    // SAFETY: an open handle.
+    let status = unsafe { turnlock_mutex_link(plain.handle, std::ptr::null_mut()) };
+    assert_eq!(status, TURNLOCK_ERROR_INVALID_ARGUMENT);
+    assert!(last_message().contains("is NULL"), "{}", last_message());
+}
