@@ -37,6 +37,7 @@
 
 mod bias;
 mod home;
+mod link;
 mod numbers;
 mod oracle;
 mod plan;

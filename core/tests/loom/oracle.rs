@@ -78,6 +78,9 @@ pub struct Tally {
     /// Visits to a lock that is closed for every participant.
     pub turned_away: AtomicUsize,
     pub resets: AtomicUsize,
+    /// How often a linked lock was moved away, and did not admit the head of its queue.
+    pub moves: AtomicUsize,
+    pub refused_away: AtomicUsize,
     /// Owner-dead notices that came to the participant that had written them, and to another one.
     pub notices_to_reaper: AtomicUsize,
     pub notices_to_other: AtomicUsize,

@@ -62,6 +62,8 @@ pub struct Visit {
     pub leaves_torn: bool,
     /// Whether it reopens a lock that is closed for every participant.
     pub resets: bool,
+    /// Whether it is the agent of a linked lock, which moves it away, lets another host enter, and brings it home.
+    pub moves: bool,
 }
 
 /// Waits as long as it takes, and holds the lock unbiased.
@@ -75,6 +77,7 @@ pub const LOCK: Visit = Visit {
     abandons: false,
     leaves_torn: false,
     resets: false,
+    moves: false,
 };
 /// As [`LOCK`], and takes the bias.
 pub const BIAS: Visit = Visit { takes_bias: true, ..LOCK };
@@ -90,6 +93,8 @@ pub const EVICT: Visit = Visit { evicts: 1, ..LOCK };
 pub const LEAVE_TORN: Visit = Visit { leaves_torn: true, ..LOCK };
 /// Reopens a lock that is closed for every participant.
 pub const RESET: Visit = Visit { resets: true, ..LOCK };
+/// Moves a linked lock away, lets another host enter, and brings it home.
+pub const MOVE: Visit = Visit { moves: true, ..LOCK };
 /// Abandons the lock.
 pub const ABANDON: Visit = Visit { abandons: true, ..LOCK };
 
@@ -160,6 +165,8 @@ pub struct Plan {
     pub newcomer_is_fresh: bool,
     /// Whether every participant sees which waiters are queued for good; else no participant does.
     pub sees_queued_for_good: bool,
+    /// Whether the lock is linked. It is home at first.
+    pub linked: bool,
     /// What the bakery's registers are made of.
     pub form: Form,
     /// Participants other than 0 raise the bound on the slots in use, each before its first visit.
@@ -181,6 +188,7 @@ impl Plan {
             may_be_biased: false,
             newcomer_is_fresh: false,
             sees_queued_for_good: true,
+            linked: false,
             form: Form::OneWord,
             raise_bound: false,
             unpruned: false,
@@ -192,6 +200,11 @@ impl Plan {
     /// waiters are queued: a waiter says by a relaxed store that it is queued for good, and that need not be seen in time.
     pub fn bias(visits: &[&[Visit]]) -> Self {
         Plan { may_be_biased: true, sees_queued_for_good: false, ..Plan::queue(visits) }
+    }
+
+    /// The same plan, of a linked lock.
+    pub fn linked(self) -> Self {
+        Plan { linked: true, ..self }
     }
 
     /// The same plan, with so many preemptions at most.

@@ -6,7 +6,7 @@ use crate::plan::{Death, Form, Plan, Visit, touches};
 use loom::{cell::UnsafeCell, thread};
 use std::sync::{Arc, Mutex, MutexGuard};
 use turnlock_core::acquire::{local::LocalState, site::Limit};
-use turnlock_core::algorithm::{light_barrier::FullFences, ownership::Health};
+use turnlock_core::algorithm::{light_barrier::FullFences, link::Link, ownership::Health};
 use turnlock_core::sync::{
     AtomicU32, AtomicU64,
     Ordering::{AcqRel, Relaxed, Release, SeqCst},
@@ -16,6 +16,9 @@ use turnlock_core::trace::Step;
 // What a slot's byte lock, which the kernel holds for the living, can be.
 pub const FREE: u32 = 0;
 pub const LOCKED: u32 = 1;
+
+/// As many tokens as a linked lock comes home with.
+pub const BLOCK: u64 = 1 << 36;
 
 /// One lock.
 pub struct Scene {
@@ -34,6 +37,11 @@ pub struct Scene {
     pub token: AtomicU64,
     pub state: AtomicU32,
     pub bias: AtomicU64,
+    // Of a linked lock.
+    token_end: AtomicU64,
+    agent: AtomicU64,
+    wanted: AtomicU32,
+    lease_end: AtomicU64,
     /// See [`crate::site::WatchedBias`].
     pub meeting: AtomicU64,
     pub local: Vec<AtomicU64>,
@@ -95,6 +103,10 @@ impl Scene {
             token: AtomicU64::new(0),
             state: AtomicU32::new(Health::Consistent as u32),
             bias: AtomicU64::new(0),
+            token_end: AtomicU64::new(BLOCK),
+            agent: AtomicU64::new(0),
+            wanted: AtomicU32::new(0),
+            lease_end: AtomicU64::new(0),
             meeting: AtomicU64::new(0),
             local: registers(),
             byte_locks: (0..slots).map(|_| AtomicU32::new(LOCKED)).collect(),
@@ -102,6 +114,11 @@ impl Scene {
             notice: UnsafeCell::new(0),
             now: (0..slots).map(|_| Mutex::default()).collect(),
         })
+    }
+
+    pub fn link(&self) -> Link<'_> {
+        let Scene { state, token, token_end, agent, wanted, lease_end, .. } = self;
+        Link { state, token, token_end, agent, wanted, lease_end }
     }
 
     /// A participant's side of the barriers, where the plan needs them.
@@ -174,6 +191,14 @@ impl Scene {
                 self.oracle.revoked.store(revocation, SeqCst);
                 count(&self.tally.revocations);
             }
+            // For another host, from the store that says so.
+            Step::LinkAway => {
+                (now.inside, now.queued) = (true, false);
+                self.arrive(me);
+                self.check_order(me, now.before_me, now.told);
+                count(&self.tally.moves);
+            }
+            Step::LinkWait => count(&self.tally.refused_away),
             Step::Withdraw => {
                 self.oracle.waiting[me].store(0, SeqCst);
                 count(&self.tally.withdrawals);
@@ -190,7 +215,7 @@ impl Scene {
     }
 
     /// Slot `me` is inside from here on.
-    fn arrive(&self, me: usize) {
+    pub fn arrive(&self, me: usize) {
         let others_inside = self.oracle.inside.fetch_add(1, SeqCst);
         assert!(others_inside == 0 || !self.checks(Property::Exclusion), "Exclusion: two are inside");
         self.oracle.waiting[me].store(0, SeqCst);

@@ -16,6 +16,7 @@ use turnlock_core::algorithm::{
     claim::Always,
     eviction::Eviction,
     light_barrier::LightBarrier,
+    link::Link,
     ownership::Ownership,
     ring::NoRing,
     shared_bias::{ReadersMark, SharedBias},
@@ -152,6 +153,10 @@ impl<'a> Lock for At<'a> {
             self.scene.looks_at_place_of(self.me, slot);
         }
         Eviction { doorway: &self.scene.doorways[slot], evicted: &self.scene.evicted[slot] }
+    }
+
+    fn link(&self) -> Option<Link<'_>> {
+        self.scene.plan.linked.then(|| self.scene.link())
     }
 
     fn machines(&self) -> NoRing {

@@ -3,7 +3,7 @@
 
 use crate::oracle::{Property, count};
 use crate::plan::{Death, Visit};
-use crate::scene::{Now, Scene};
+use crate::scene::{BLOCK, Now, Scene};
 use crate::site::{At, LoomSite};
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -11,11 +11,13 @@ use std::sync::Arc;
 use turnlock_core::acquire::{
     attempt::{Attempt, Discipline, LockConfig},
     fast_path::UnlockOutcome,
+    link as moved,
     operations::Acquisition,
     site::{Limit, Lock, Site},
 };
+use turnlock_core::algorithm::ownership::Health;
 use turnlock_core::error::Error;
-use turnlock_core::sync::Ordering::SeqCst;
+use turnlock_core::sync::Ordering::{Relaxed, SeqCst};
 use turnlock_core::trace::Step;
 
 /// What ends the visit of a participant that dies.
@@ -80,7 +82,7 @@ impl Scene {
 
     fn attempt(&self, me: usize, visit: Visit) -> Attempt<LoomSite<'_>> {
         let config = LockConfig {
-            is_linked: false,
+            is_linked: self.plan.linked && !visit.moves,
             patience: u64::from(visit.is_patient || !self.plan.sees_queued_for_good),
             may_be_biased: self.plan.may_be_biased,
             release_on_death: false,
@@ -92,6 +94,9 @@ impl Scene {
     /// Comes to the lock, as the handles of `turnlock::Mutex` do.
     fn come(&self, me: usize, visit: Visit) {
         let attempt = self.attempt(me, visit);
+        if visit.moves {
+            return self.move_and_bring_home(me, &attempt);
+        }
         let (bias, mark) = (attempt.site.lock().bias(), attempt.site.mark());
         let fast = if visit.fast { attempt.fast_path().take_as_owner(bias, &mark) } else { None };
         let acquired = match fast {
@@ -113,6 +118,29 @@ impl Scene {
             }
             Err(error) => panic!("{me} cannot lock: {error}"),
         }
+    }
+
+    /// Does what the agent of a linked lock does, and what another host does meanwhile.
+    fn move_and_bring_home(&self, me: usize, attempt: &Attempt<LoomSite>) {
+        if self.link().is_away() {
+            // Its predecessor's death left it so.
+            self.arrive(me);
+        }
+        attempt.move_away(Limit::Forever).unwrap();
+        let health = self.link().health();
+        // The last token of this host, and then one of the other one's.
+        let token = self.token.load(Relaxed) + 1;
+        if health == Health::Consistent {
+            let last = self.oracle.last_token.swap(token, SeqCst);
+            assert!(token > last || !self.checks(Property::Token), "Token: {token} after {last}");
+            self.read(false);
+            self.write(0, token);
+            self.write(1, token);
+            self.oracle.written.store(token, SeqCst);
+        }
+        self.now(me).inside = false;
+        self.depart();
+        moved::bring_home(attempt.site.lock(), me, (token + 1, token + BLOCK), health);
     }
 
     /// Unlocks, as the handles of `turnlock::Mutex` do.

@@ -16,7 +16,7 @@ mod coordination;
 mod futex;
 mod scenes;
 
-use scenes::{Scene, cancelled, designated, passive, queued};
+use scenes::{Scene, agent, cancelled, designated, passive, queued};
 use support::checker::{alone, check};
 
 // Each search is a sign of life.
@@ -51,6 +51,11 @@ fn a_designated_waker_is_unparked_when_the_lock_is_left() {
 #[test]
 fn a_waiter_in_the_passive_set_is_designated_when_the_designated_one_retires() {
     holds("a waiter in the passive set", passive);
+}
+
+#[test]
+fn an_agent_is_woken_when_a_program_wants_its_lock() {
+    holds("an agent", agent);
 }
 
 #[cfg(feature = "mutants")]
@@ -106,5 +111,15 @@ mod with_mutants {
     #[test]
     fn when_the_futex_word_is_read_after_the_last_look_a_waiter_sleeps_on() {
         is_caught(Mutant::WakeReadLate, queued);
+    }
+
+    #[test]
+    fn without_a_fence_after_a_program_wants_a_lock_the_agent_sleeps_on() {
+        is_caught(Mutant::NoFenceToWant, agent);
+    }
+
+    #[test]
+    fn without_a_fence_before_its_last_look_an_agent_sleeps_on() {
+        is_caught(Mutant::NoFenceBeforeBell, agent);
     }
 }

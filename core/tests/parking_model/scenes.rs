@@ -5,13 +5,15 @@ use loom::thread;
 use std::sync::Arc;
 use std::time::Duration;
 use turnlock_core::acquire::site::{Limit, Outcome};
-use turnlock_core::algorithm::Blocker;
+use turnlock_core::algorithm::{Blocker, link::Link};
 use turnlock_core::sync::{
     AtomicU32, AtomicU64,
     Ordering::{Acquire, Relaxed, Release},
     full_fence,
 };
-use turnlock_core::wait::{AdaptiveSpin, CalledWord, Cancel, ParkingSpot, Standby, Stop, Waiter, name_of};
+use turnlock_core::wait::{
+    AdaptiveSpin, Bell, CalledWord, Cancel, ParkingSpot, Standby, Stop, Waiter, name_of,
+};
 
 pub type Scene = fn();
 
@@ -185,4 +187,43 @@ pub fn passive() {
             assert!(designated == 0 || designated == 2);
         },
     );
+}
+
+/// The words of one linked lock, and its agent's bell.
+#[derive(Default)]
+struct Linked {
+    state: AtomicU32,
+    token: AtomicU64,
+    token_end: AtomicU64,
+    agent: AtomicU64,
+    wanted: AtomicU32,
+    lease_end: AtomicU64,
+    bell: AtomicU32,
+    asleep: AtomicU32,
+}
+
+impl Linked {
+    fn link(&self) -> Link<'_> {
+        let Linked { state, token, token_end, agent, wanted, lease_end, .. } = self;
+        Link { state, token, token_end, agent, wanted, lease_end }
+    }
+
+    fn bell(&self) -> Bell<'_> {
+        Bell { bell: &self.bell, asleep: &self.asleep }
+    }
+}
+
+/// The agent of a linked lock, and a program that wants it.
+pub fn agent() {
+    let words = Arc::new(Linked::default());
+    assert!(words.link().name_agent(0));
+    let others = Arc::clone(&words);
+    let program = thread::spawn(move || {
+        if others.link().want().is_some() {
+            others.bell().ring_if_asleep::<Loom>();
+        }
+    });
+    while !words.bell().sleep::<Loom>(Duration::from_secs(1), || words.link().is_wanted()) {}
+    assert!(words.link().take_wanted());
+    program.join().unwrap();
 }

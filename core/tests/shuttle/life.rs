@@ -11,7 +11,6 @@ use std::sync::Arc;
 use std::time::Duration;
 use turnlock_core::acquire::attempt::{Attempt, Discipline, LockConfig};
 use turnlock_core::acquire::fast_path::UnlockOutcome;
-use turnlock_core::acquire::liveness;
 use turnlock_core::acquire::operations::Acquisition;
 use turnlock_core::acquire::site::{Host, Limit, Lock, Site};
 use turnlock_core::algorithm::ownership::{Health, token_in};
@@ -25,22 +24,28 @@ use turnlock_core::sync::{
 
 /// In steps: about three visits.
 const LONGEST_LIFE: u64 = 250;
+const MOST_DEAD_AGENTS: usize = 4;
 
 impl World {
     /// One life in slot `me`: the task that gets its byte lock is the slot.
     fn live(&self, me: usize, rule: Rule) {
         let (oracle, plan) = (&self.oracle, self.plan());
         oracle.uses(me);
-        if plan.die && !oracle.closing.load(SeqCst) && thread_rng().gen_ratio(3, 4) {
+        // The last agent stays.
+        let is_mortal = plan.agent() != Some(me) || oracle.link.deaths.load(SeqCst) < MOST_DEAD_AGENTS;
+        if plan.die && is_mortal && !oracle.closing.load(SeqCst) && thread_rng().gen_ratio(3, 4) {
             self.lifetimes.set(task(), thread_rng().gen_range(0..LONGEST_LIFE));
         }
         while !self.take_byte_lock(me) {
             thread::yield_now();
         }
-        liveness::clear(&self.lock(), me);
+        self.clear(me);
         self.bound.fetch_max(me as u32 + 1, AcqRel);
         let local = AtomicU64::new(0);
         let attempt = self.attempt(me, rule, &local);
+        if plan.agent() == Some(me) {
+            return self.act_as_agent(&attempt);
+        }
         while oracle.to_make[me].load(SeqCst) > 0 {
             oracle.to_make[me].fetch_sub(1, SeqCst);
             self.visit(&attempt);
@@ -59,7 +64,7 @@ impl World {
         let membership = if chance() { Membership::OneTurn } else { Membership::EveryTurn };
         let lets_pass = plan.patient && !(plan.some_strict && chance());
         let config = LockConfig {
-            is_linked: false,
+            is_linked: plan.link && plan.agent() != Some(me),
             patience: if lets_pass { self.patience() } else { 0 },
             may_be_biased: plan.bias,
             release_on_death: false,
@@ -170,7 +175,7 @@ impl World {
         .unwrap();
     }
 
-    fn write(&self, token: u64) {
+    pub fn write(&self, token: u64) {
         self.store_data(0, token);
         self.store_data(1, token);
         self.oracle.written.store(token, SeqCst);
@@ -253,7 +258,7 @@ impl World {
     fn close(&self) {
         for slot in 0..self.plan().participants {
             assert!(self.take_byte_lock(slot), "the byte lock of {slot} was never given up");
-            liveness::clear(&self.lock(), slot);
+            self.clear(slot);
             self.assert_nothing_left(slot);
             self.assert_nobody_is_member(slot);
         }
@@ -306,7 +311,13 @@ pub fn execute(plan: &Plan, tally: &Arc<Tally>, lifetimes: &Lifetimes) {
                 }
                 world.bury(slot, user);
                 lives += 1;
-                if lives < MOST_TASKS - 1 && thread_rng().gen_ratio(3, 4) {
+                let is_agent = plan.agent() == Some(slot);
+                if is_agent {
+                    count(&oracle.tally.dead_agents);
+                    count(&oracle.link.deaths);
+                }
+                let comes_back = lives < MOST_TASKS - 2 - MOST_DEAD_AGENTS && thread_rng().gen_ratio(3, 4);
+                if is_agent || comes_back {
                     oracle.user[slot].store(0, SeqCst);
                     begin_life(slot);
                 } else {

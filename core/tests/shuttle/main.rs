@@ -33,6 +33,7 @@
 //! `SHUTTLE_RANDOM_SEED` to its seed; without, every run has new ones.
 #![cfg(all(shuttle, feature = "trace"))]
 
+mod agent;
 mod coordination;
 mod kernel;
 mod life;
@@ -140,6 +141,45 @@ fn evictions_and_deaths_on_a_ring_block_nobody() {
     let plan = Plan { ring: true, evict: true, ..Plan::mortal(4, 4) };
     let tally = all_hold("rings, evictions and deaths among four", plan, 1500);
     assert!(all_deaths_came_up(&tally) && came_up(&[&tally.evictions, &tally.withdrawals]));
+}
+
+#[test]
+fn no_program_is_inside_while_a_linked_lock_is_away() {
+    let tally = all_hold("a linked lock, two programs", Plan::linked(2, 4), 1000);
+    assert!(came_up(&[&tally.moves, &tally.homecomings, &tally.extended]));
+    let plan = Plan { bias: true, withdraw: true, ..Plan::linked(2, 5) };
+    let tally = all_hold("a linked lock, bias and withdrawals, two programs", plan, 2000);
+    assert!(came_up(&[&tally.moves, &tally.biased, &tally.revocations, &tally.leases, &tally.withdrawals]));
+}
+
+#[test]
+fn whoever_dies_no_program_is_inside_while_a_linked_lock_is_away() {
+    let plan = Plan { link: true, evict: true, ..Plan::mortal(4, 4) };
+    let tally = all_hold("a linked lock, deaths, three programs", plan.clone(), 3000);
+    assert!(came_up(&[&tally.dead_agents, &tally.found_away, &tally.found_home, &tally.deaths_inside]));
+    let plan = Plan { bias: true, careless: true, ..plan };
+    let tally = all_hold("a linked lock, bias and deaths, three programs", plan, 3000);
+    assert!(came_up(&[&tally.dead_agents, &tally.deaths_biased, &tally.resets, &tally.notices]));
+}
+
+#[test]
+fn sleepers_are_woken_when_a_linked_lock_comes_home() {
+    let plan = Plan { sleep: true, ..Plan::linked(2, 4) };
+    let tally = all_hold("a linked lock and sleep, two programs", plan.clone(), 1500);
+    assert!(came_up(&[&tally.agent_slept, &tally.homecomings, &tally.extended]));
+    let plan = Plan { withdraw: true, patient: true, participants: 4, ..plan };
+    let tally = all_hold("a linked lock, sleep, patience and withdrawals, three programs", plan, 1500);
+    assert!(came_up(&[&tally.agent_slept, &tally.withdrawals, &tally.cancelled, &tally.back_offs]));
+}
+
+#[test]
+fn an_agent_is_told_of_sleepers_whoever_dies_or_stops() {
+    let plan = Plan { sleep: true, link: true, ..Plan::mortal(4, 4) };
+    let tally = all_hold("a linked lock, sleep and deaths, three programs", plan, 1500);
+    assert!(came_up(&[&tally.dead_agents, &tally.agent_slept, &tally.all_asleep]));
+    let plan = Plan { link: true, stop: true, bias: true, sleep: true, patient: true, ..Plan::mortal(4, 4) };
+    let tally = all_hold("a linked lock, sleep, bias, stops and deaths, three programs", plan, 1500);
+    assert!(came_up(&[&tally.evictions, &tally.stopped, &tally.agent_slept]));
 }
 
 #[test]

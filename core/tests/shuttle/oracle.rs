@@ -49,6 +49,17 @@ pub struct Tally {
     /// Acquisitions that found the lock not recoverable, and resets.
     pub refused_when_closed: PlainUsize,
     pub resets: PlainUsize,
+    /// How often a linked lock was moved away and brought home, its block was made longer, and its agent slept; leases that began in the queue; and the
+    /// agents that died.
+    pub moves: PlainUsize,
+    pub homecomings: PlainUsize,
+    pub extended: PlainUsize,
+    pub agent_slept: PlainUsize,
+    pub leases: PlainUsize,
+    pub dead_agents: PlainUsize,
+    /// Agents that found the lock away, and those that found it home.
+    pub found_away: PlainUsize,
+    pub found_home: PlainUsize,
 }
 
 pub fn count(counter: &PlainUsize) {
@@ -107,6 +118,22 @@ pub struct Oracle {
     pub kernel: Kernel,
     /// For how long the lock has been free while all that want it sleep, in nanoseconds.
     idle: PlainU64,
+    pub link: LinkTruth,
+}
+
+/// What is true of a linked lock, as all hosts know it.
+#[derive(Default)]
+pub struct LinkTruth {
+    /// Whether another host may have it.
+    pub away: PlainBool,
+    /// The last token that is reserved for any host, and the first and last that are for this one.
+    pub reserved: PlainU64,
+    pub first: PlainU64,
+    pub last: PlainU64,
+    /// Whether the lock is leased.
+    pub leased: PlainBool,
+    /// How many agents have died.
+    pub deaths: PlainUsize,
 }
 
 /// Unwinds the stack of a dead task.
@@ -160,6 +187,7 @@ impl Oracle {
             wants: Default::default(),
             kernel: Kernel::new(lifetimes),
             idle: Default::default(),
+            link: Default::default(),
         });
         oracle.to_make.iter().for_each(|visits| visits.store(plan.visits, SeqCst));
         PRESENT.set(Some(Arc::clone(&oracle)));
@@ -210,8 +238,26 @@ impl Oracle {
             }
             Step::Exit if self.by_bias[me].load(SeqCst) => self.depart(me),
             Step::Leave => self.depart(me),
+            Step::LinkAway => self.moved_away(me),
+            Step::LinkLease => self.lease_begins(me),
             _ => {}
         }
+    }
+
+    /// The agent, in slot `me`, has just said so. It leaves the queue without having been inside.
+    fn moved_away(&self, me: usize) {
+        self.waiting[me].store(0, SeqCst);
+        let inside = self.inside.iter().any(|inside| inside.load(SeqCst));
+        assert!(!inside || !self.checks(Property::Away), "Away: said with a program inside");
+        self.link.away.store(true, SeqCst);
+        count(&self.tally.moves);
+    }
+
+    /// The agent, in slot `me`, has just said so.
+    fn lease_begins(&self, me: usize) {
+        self.waiting[me].store(0, SeqCst);
+        self.link.leased.store(true, SeqCst);
+        count(&self.tally.leases);
     }
 
     /// A doorway begins: the waiters that stand in the queue now are not to be overtaken.
@@ -240,6 +286,13 @@ impl Oracle {
     fn arrive(&self, me: usize, by_bias: bool) {
         let others_inside = self.inside.iter().any(|inside| inside.load(SeqCst));
         assert!(!others_inside || !self.checks(Property::Exclusion), "Exclusion: two are inside");
+        let away = self.link.away.load(SeqCst);
+        assert!(!away || !self.checks(Property::Away), "Away: {me} entered beside another host");
+        let unseen = by_bias && self.link.leased.load(SeqCst);
+        assert!(
+            !unseen || !self.checks(Property::Away),
+            "Away: {me} entered by a bias, without a look at the lease"
+        );
         self.inside[me].store(true, SeqCst);
         self.idle.store(0, SeqCst);
         self.awaits_doorway[me].store(false, SeqCst);
@@ -313,7 +366,16 @@ impl Oracle {
         }
     }
 
+    /// Checks the token of a program.
     pub fn check_token(&self, token: u64) {
+        self.check_token_of_any_host(token);
+        let LinkTruth { first, last, .. } = &self.link;
+        let block = first.load(SeqCst)..=last.load(SeqCst);
+        let is_ours = !self.plan.link || block.contains(&token);
+        assert!(is_ours || !self.checks(Property::Token), "Token: {token}, and {block:?} are this host's");
+    }
+
+    pub fn check_token_of_any_host(&self, token: u64) {
         let last = self.last_token.swap(token, SeqCst);
         assert!(token > last || !self.checks(Property::Token), "Token: {token} after {last}");
     }

@@ -14,6 +14,8 @@ pub enum Property {
     /// A lock that is free does not stay so for long while a participant sleeps that waits for it: not at all where none dies, is
     /// stopped or has the bias.
     Awake,
+    /// No program is inside while a linked lock is away, and none by a bias while it is leased.
+    Away,
     /// The next holder after a death inside gets the owner-dead notice, with the dead holder's token; after any other,
     /// none. A lock that was left without repair stays closed until it is reset.
     Notice,
@@ -45,6 +47,8 @@ pub struct Plan {
     pub stop: bool,
     /// Is the lock a ring?
     pub ring: bool,
+    /// Is the lock linked? The last participant is its agent then, which moves it.
+    pub link: bool,
     /// Does the doorway take no notice of the others' numbers?
     pub unread_numbers: bool,
     /// The property that is checked; `None`: all of them.
@@ -66,6 +70,7 @@ impl Plan {
             sleep: false,
             stop: false,
             ring: false,
+            link: false,
             unread_numbers: false,
             only: None,
         }
@@ -77,6 +82,17 @@ impl Plan {
 
     pub fn stopped(participants: usize, visits: usize) -> Self {
         Plan { sleep: true, patient: true, stop: true, ..Plan::new(participants, visits) }
+    }
+
+    /// A lock that is linked, with so many programs and an agent.
+    pub fn linked(programs: usize, visits: usize) -> Self {
+        // The agent passes over those that have no token left.
+        Plan { link: true, evict: true, ..Plan::new(programs + 1, visits) }
+    }
+
+    /// The agent's slot, if the lock is linked.
+    pub fn agent(&self) -> Option<usize> {
+        self.link.then(|| self.participants - 1)
     }
 
     /// How long the lock may be free while all that want it sleep, in nanoseconds: not at all where a wake-up comes for each.

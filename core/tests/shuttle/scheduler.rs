@@ -43,6 +43,11 @@ impl Lifetimes {
         !matches!(self.0[task].steps.load(SeqCst), 0 | Self::ENDLESS)
     }
 
+    /// It does not die any more. Returns how many steps it had left.
+    pub fn make_endless(&self, task: usize) -> u64 {
+        self.0[task].steps.swap(Self::ENDLESS, SeqCst)
+    }
+
     pub fn set_asleep(&self, task: usize, asleep: bool) {
         self.0[task].asleep.store(asleep, SeqCst);
     }

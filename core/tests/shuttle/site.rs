@@ -2,6 +2,7 @@
 //!
 //! Every access that a loop of the shipped code may hang on ends the task if all is over ([`Oracle::end_if_over`]).
 
+use crate::agent::AgentWords;
 use crate::kernel::Simulated;
 use crate::oracle::{Oracle, count, task};
 use crate::parking::{Parked, ParkingWords, StandbyWords};
@@ -21,6 +22,7 @@ use turnlock_core::algorithm::{
     claim::Always,
     eviction::Eviction,
     light_barrier::{FullFences, LightBarrier},
+    link::{self, Link},
     ownership::{Health, Ownership},
     ring::{InWords, LinkWord, MachineCell, MachineWords, Machines, Membership},
     shared_bias::{ReadersMark, SharedBias},
@@ -66,6 +68,7 @@ pub struct World {
     bias: WatchedWord,
     revoking_since: PlainU64,
     pub standby: StandbyWords,
+    pub agent: AgentWords,
     pub byte_locks: Vec<AtomicU32>,
     /// The protected data: two words that must agree.
     pub data: [AtomicU64; 2],
@@ -95,10 +98,15 @@ impl World {
             cells: (0..slots).map(cell).collect(),
             ring_bound: AtomicU32::new(0),
             token: word(),
-            state: AtomicU32::new(Health::Consistent as u32),
+            state: AtomicU32::new(if oracle.plan.link {
+                link::away(Health::Consistent)
+            } else {
+                Health::Consistent as u32
+            }),
             bias: WatchedWord { word: word(), oracle: Arc::clone(&oracle) },
             revoking_since: PlainU64::new(0),
             standby: StandbyWords::new(slots),
+            agent: AgentWords::default(),
             byte_locks: (0..slots).map(|_| AtomicU32::new(FREE)).collect(),
             data: [word(), word()],
             notice: word(),
@@ -125,13 +133,22 @@ impl World {
         self.byte_locks[slot].store(FREE, Release);
     }
 
+    /// Acts for a dead slot, with its byte lock, as the mapped file does.
+    pub fn clear(&self, slot: usize) {
+        liveness::clear(&self.lock(), slot);
+        if self.plan().link {
+            self.link().forget_agent(slot);
+            self.oracle.end_if_over();
+        }
+    }
+
     /// The participant that gets a dead slot's byte lock acts for it.
     pub fn reap(&self, slot: usize) -> bool {
         self.oracle.set_reaps(true);
         let has_byte_lock = self.take_byte_lock(slot);
         if has_byte_lock {
             count(&self.oracle.tally.acted_for_others);
-            liveness::clear(&self.lock(), slot);
+            self.clear(slot);
             self.give_byte_lock(slot);
         }
         self.oracle.set_reaps(false);
@@ -303,6 +320,15 @@ impl<'a> Lock for TheLock<'a> {
     }
     fn record_overwritten_ring(&self) {
         panic!("several have the privilege");
+    }
+
+    fn link(&self) -> Option<Link<'_>> {
+        self.0.plan().link.then(|| self.0.oracle.watch(self.0.link()))
+    }
+    fn wake_agent(&self, agent: usize) {
+        assert_eq!(Some(agent), self.0.plan().agent());
+        self.0.agent.bell().ring_if_asleep::<Simulated>();
+        self.0.oracle.end_if_over();
     }
 
     // Where no waiter sleeps they look again and again, and there is none to wake.

@@ -70,7 +70,8 @@ impl World {
                 .for_each(|(_, task)| lifetimes.set(*task, 0));
         }
         // While it acts for a dead one it is waited for like a holder, and so it is from its entry step on.
-        let may_stop = plan.stop && task != 0 && !oracle.reaps[slot].load(SeqCst);
+        let may_stop =
+            plan.stop && Some(slot) != plan.agent() && task != 0 && !oracle.reaps[slot].load(SeqCst);
         if may_stop && chance(100) && !self.is_entering(slot) {
             count(&oracle.tally.stopped);
             lifetimes.stop(task, oracle.kernel.now() + thread_rng().gen_range(1..LONGEST_STOP));

@@ -4,7 +4,7 @@
 use crate::life::execute;
 use crate::oracle::Tally;
 use crate::plan::Plan;
-use crate::plan::Property::{self, Awake, Data, Exclusion, Notice, Order, Token};
+use crate::plan::Property::{self, Awake, Away, Data, Exclusion, Notice, Order, Token};
 use crate::scheduler::Lifetimes;
 use crate::search::{Field, PCT_DEPTH, say, search};
 use shuttle::scheduler::{PctScheduler, RandomScheduler, Schedule, Scheduler, Task, TaskId};
@@ -231,4 +231,39 @@ fn when_a_designated_waker_calls_no_other_they_sleep_on() {
 #[test]
 fn when_a_stopped_designated_waker_stays_designated_the_others_sleep_on() {
     is_caught_at_random(Mutant::DesignatedNotReplaced, &Plan::stopped(4, 4), &[Awake]);
+}
+
+fn linked() -> Plan {
+    Plan { sleep: true, ..Plan::linked(2, 4) }
+}
+
+#[test]
+fn without_a_look_whether_it_is_away_a_program_enters_beside_another_host() {
+    is_caught_when_on(Mutant::AwayUnseen, &Plan::linked(2, 4), &[Away, Token]);
+}
+
+#[test]
+fn when_a_linked_lock_comes_home_before_its_tokens_they_are_another_hosts() {
+    is_caught_at_random(Mutant::HomeBeforeTokens, &Plan::linked(2, 4), &[Token]);
+}
+
+#[test]
+fn when_a_bias_begins_under_a_lease_its_owner_does_not_look_at_its_end() {
+    let plan = Plan { bias: true, withdraw: true, ..Plan::linked(2, 5) };
+    is_caught_at_random(Mutant::BiasUnderLease, &plan, &[Away]);
+}
+
+#[test]
+fn when_an_agent_brings_its_lock_home_and_unparks_no_program_they_sleep_on() {
+    is_caught_at_random(Mutant::HomeUnheard, &linked(), &[Awake]);
+}
+
+#[test]
+fn when_the_agent_is_not_woken_programs_sleep_on() {
+    is_caught_at_random(Mutant::WantsUnheard, &linked(), &[Awake]);
+}
+
+#[test]
+fn when_an_agent_forgets_what_was_wanted_after_it_came_home_programs_sleep_on() {
+    is_caught_by(Mutant::WantForgotten, &linked(), &[Awake], By::PctAlone);
 }
