@@ -7,11 +7,11 @@ use std::{
     path::{Path, PathBuf},
     process::ExitCode,
 };
-use turnlock::{Error, LockFile, LockFileOptions, Result as LibraryResult};
+use turnlock::{DeathPolicy, Error, LockFile, LockFileOptions, Result as LibraryResult};
 
 /// Create a lock file with room for so many participants and locks, and for a group
 ///
-/// Conditions, events, barriers and onces can be named in it at once: what is named is there before any program finds the file.
+/// Conditions, events, barriers, onces and linked mutexes can be named in it at once: what is named is there before any program finds the file.
 ///
 /// Not needed for a file of the usual size that only its owner uses: `turnlock run` and every program create what they
 /// do not find. Never touches a file that is there: the size of a lock file is fixed when it is created.
@@ -58,6 +58,9 @@ struct NamedAtOnce {
     /// A once, which is not done; may be said several times
     #[arg(long, value_name = "NAME")]
     once: Vec<String>,
+    /// A linked mutex, whose holders are of one host at a time: it is away until an agent brings it home; may be said several times
+    #[arg(long, value_name = "NAME")]
+    linked: Vec<String>,
 }
 
 impl NamedAtOnce {
@@ -74,6 +77,9 @@ impl NamedAtOnce {
         }
         for name in &self.once {
             file.once(name)?;
+        }
+        for name in &self.linked {
+            file.mutex_options().default_death_policy(DeathPolicy::Release).linked(true).open(name)?;
         }
         Ok(())
     }

@@ -62,7 +62,11 @@ pub fn link(lock: &LockStatus) -> String {
     let Some(link) = lock.link else { return "free".into() };
     let used_up = lock.fencing_token.is_some_and(|token| token >= link.token_end);
     let text = match (link.home, used_up) {
-        (true, false) => return "free".into(),
+        (true, false) => match link.lease_seconds {
+            None => return "free".into(),
+            Some(left) if left > 0.0 => return format!("free, leased for {left:.1} s more"),
+            Some(_) => "its lease has ended",
+        },
         (true, true) => "its reserved fencing tokens are used up",
         (false, _) => "away",
     };

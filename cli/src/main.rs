@@ -33,6 +33,7 @@ mod fit;
 mod flock;
 mod grow;
 mod hold;
+mod lease;
 #[cfg(not(all(feature = "screens", feature = "plots")))]
 mod left_out;
 mod link;

@@ -6,16 +6,20 @@ use super::{
     escape, exit,
     failed::{Failed, Failure},
     file::identity,
-    lock::Guard,
+    lease,
+    lock::{Guard, Lock},
     print, shell,
     signals::{self, Ended, Signals},
     waiting,
 };
 use std::{
     ffi::OsString,
+    io,
     os::unix::process::{CommandExt, ExitStatusExt},
     path::{Path, PathBuf},
     process::{Command, ExitCode, ExitStatus},
+    sync::{Arc, mpsc},
+    thread,
 };
 use turnlock::{Error, ParticipantOptions};
 
@@ -46,6 +50,10 @@ use turnlock::{Error, ParticipantOptions};
 /// --key or --in-group say. A command that dies while it only reads, or has permits, leaves nothing to repair. A holder of a range
 /// or a key is told of a death in what it holds; what it holds exclusively, and all of, counts as repaired when it
 /// succeeds. A member of a group is told of the death of any other, whatever its group.
+///
+/// A linked lock may be leased: this host has it until a time, and an agent renews that. Where it is not renewed the command is sent
+/// SIGTERM two seconds before, and SIGKILL half a second before the lease ends, so that it does not run beside one of another host. (With
+/// --no-fork nothing does that.)
 ///
 /// On a terminal, a wait of more than a second says who is waited for, and for how long. A lock file that is deleted or
 /// replaced during the wait is opened again; while the command runs, it is reported at the end, since newcomers will not
@@ -178,7 +186,11 @@ impl Run {
             &waiting::acquisition(opened.identity, opened.participant.slot(), guard.acquired().fencing_token);
         command.env(waiting::INSIDE, inside);
         (self.asked.messages.executing)(&words[0]);
-        let ended = if self.no_fork { Err(command.exec()) } else { signals.run(&mut command) };
+        let ended = if self.no_fork {
+            Err(command.exec())
+        } else {
+            self.run_before_the_lease_ends(&mut command, opened, signals)
+        };
         let (status, by_interrupt) = match ended {
             Ok(Ended { status: Err(source), .. }) => {
                 return Err(os(Error::System { what: "waiting for the command".into(), source }).into());
@@ -213,6 +225,30 @@ impl Run {
         }
         // Our parent process is to see that Ctrl-C ended it: a shell ends its script then too.
         if by_interrupt { Err(Failed::Signal(signals::INTERRUPT)) } else { Ok(exit_code(status)) }
+    }
+}
+
+impl Run {
+    /// Runs the command to its end; before a lease of the lock ends, that is made to come.
+    fn run_before_the_lease_ends(
+        &self,
+        command: &mut Command,
+        opened: &Opened,
+        signals: &Signals,
+    ) -> io::Result<Ended> {
+        let Lock::Mutex(mutex) = &opened.lock else { return signals.run(command) };
+        if !mutex.is_linked() {
+            return signals.run(command);
+        }
+        thread::scope(|threads| {
+            let (ends, has_ended) = mpsc::channel();
+            let ended = signals.run_beside(command, |child| {
+                let (child, name) = (Arc::clone(child), &self.asked.lock);
+                threads.spawn(move || lease::end_in_time(&child, mutex, name, &has_ended));
+            });
+            drop(ends);
+            ended
+        })
     }
 }
 

@@ -133,6 +133,15 @@ impl Signals {
     /// The command is sent every signal that the group is sent: at least once. In the moment in which it is started that may be
     /// twice, for only the kernel knows which of the two came first.
     pub fn run(&self, command: &mut Command) -> io::Result<Ended> {
+        self.run_beside(command, |_| {})
+    }
+
+    /// Does what [`Signals::run`] does, and calls `beside` once the command runs.
+    pub fn run_beside(
+        &self,
+        command: &mut Command,
+        beside: impl FnOnce(&Arc<SharedChild>),
+    ) -> io::Result<Ended> {
         let mut kept = self.kept();
         for signal in PASSED_ON_TOO {
             if self.sets.ignored & bit(signal) == 0 {
@@ -142,7 +151,8 @@ impl Signals {
         // By this the command's end is noticed.
         kept.signals.add_signal(SIGCHLD)?;
         let children_are_told = self.sets.blocked & bit(SIGCHLD) == 0;
-        let child = SharedChild::spawn(command)?;
+        let child = Arc::new(SharedChild::spawn(command)?);
+        beside(&child);
         let early = std::mem::take(&mut kept.early).into_iter().chain(kept.take()).collect::<Vec<_>>();
         pass_on(&early, &child, |_| true);
         let status = loop {

@@ -7,6 +7,7 @@ mod flock;
 mod groups;
 mod hold;
 mod kinds;
+mod lease;
 mod link;
 mod namespaces;
 mod output;

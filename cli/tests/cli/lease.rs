@@ -1,0 +1,64 @@
+//! A command that runs under the lease of a linked lock.
+
+use super::*;
+use turnlock::{LinkedMutex, LockFile};
+
+/// `CLOCK_BOOTTIME`, in nanoseconds, so long from now.
+fn in_time(time: Duration) -> u64 {
+    let uptime = std::fs::read_to_string("/proc/uptime").unwrap();
+    let seconds: f64 = uptime.split(' ').next().unwrap().parse().unwrap();
+    (Duration::from_secs_f64(seconds) + time).as_nanos() as u64
+}
+
+fn at_home(fixture: &Fixture, act: impl FnOnce(&LinkedMutex)) {
+    let file = LockFile::open(&fixture.file).unwrap();
+    let mutex = file.mutex("accounts").unwrap();
+    let agent = file.link_agent("agent").unwrap();
+    let linked = agent.attach(&mutex).unwrap();
+    let first = linked.last_token() + 1;
+    linked.bring_home(first..=first + 1000, linked.data()).unwrap();
+    act(&linked);
+}
+
+fn with_linked_lock() -> Fixture {
+    let fixture = Fixture::new();
+    let created = limit::output(&mut fixture.command("create", &["--linked", "accounts"], &[])).unwrap();
+    assert!(created.status.success(), "{}", errors(&created));
+    fixture
+}
+
+/// What becomes of a command, while whose lock is leased for `time`.
+fn run_for(time: Duration, script: &str) -> Output {
+    let fixture = with_linked_lock();
+    let mut output = None;
+    at_home(&fixture, |linked| {
+        linked.set_lease_end(in_time(time)).unwrap();
+        output = Some(fixture.run(&["--lock", "accounts"], &["sh", "-c", script]));
+    });
+    output.unwrap()
+}
+
+#[test]
+fn a_command_is_asked_to_end_before_the_lease_does_and_is_killed_if_it_does_not() {
+    let output = run_for(Duration::from_secs(4), "exec sleep 60");
+    assert_eq!(output.status.code(), Some(128 + 15), "{}", errors(&output));
+    assert!(errors(&output).contains("was not renewed: asked the command to end"), "{}", errors(&output));
+    let output = run_for(Duration::from_secs(4), "trap '' TERM; while :; do sleep 0.1; done");
+    assert_eq!(output.status.code(), Some(128 + 9), "{}", errors(&output));
+    assert!(errors(&output).contains("was not renewed: killed the command"), "{}", errors(&output));
+}
+
+#[test]
+fn a_command_whose_lease_is_renewed_runs_to_its_end() {
+    let fixture = with_linked_lock();
+    at_home(&fixture, |linked| {
+        linked.set_lease_end(in_time(Duration::from_secs(60))).unwrap();
+        let output = fixture.run(&["--lock", "accounts"], &["sh", "-c", "exit 7"]);
+        assert_eq!((output.status.code(), errors(&output).as_str()), (Some(7), ""));
+        assert!(fixture.status_text().contains("free, leased for"), "{}", fixture.status_text());
+        linked.set_lease_end(1).unwrap();
+        assert!(fixture.status_text().contains("its lease has ended"), "{}", fixture.status_text());
+        let output = fixture.run(&["--lock", "accounts", "--try", "-E", "75"], &["true"]);
+        assert_eq!(output.status.code(), Some(75));
+    });
+}
