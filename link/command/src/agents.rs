@@ -11,6 +11,7 @@ use crate::{
     os::{self, Timer},
     print,
     registration::Registration,
+    sentences,
     snapshot::revision,
     watches::{self, Seen, Watch},
 };
@@ -23,7 +24,7 @@ use tokio::{
 };
 use turnlock::{Error, LinkedMutex};
 use turnlock_link_agent::{
-    Action, Agent, Config, Event, Failed, Found, Host, Nanoseconds, Reply, Request, Snapshot,
+    Action, Agent, Config, Event, Failed, Found, Host, NO_DEADLINE, Nanoseconds, Reply, Request, Snapshot,
 };
 
 /// How often an agent is told which tokens were used, while its lock is home: a block lasts for minutes.
@@ -262,9 +263,7 @@ impl Agents {
         match (answer, self.silent_since) {
             (Err(NoAnswer::Failed(why)), None) => {
                 self.silent_since = Some(os::now());
-                print::message(&format!(
-                    "etcd: {why}; until it answers, what is home stays home, and what is away stays away"
-                ));
+                print::message(&sentences::silent(why, self.config.mode));
             }
             (Ok(_), Some(since)) => {
                 let seconds = (os::now() - since) as f64 / 1e9;
@@ -344,18 +343,10 @@ impl Agents {
                     one.local.linked.extend(last).map_err(|error| Failure::of_file(&error))?;
                 }
                 Action::WakeAt(time) => wakes_at = Some(time),
-                Action::Lease { .. } | Action::Lost => {
-                    unreachable!("the locks of this program's agents are kept")
-                }
-                Action::Refused { .. } => print::message(&format!(
-                    "{:?} is leased by the other hosts, and this program keeps what it has: the lock is left alone here",
-                    one.local.name
-                )),
-                Action::Robbed => print::message(&format!(
-                    "{:?} was home, and this host does not have its privilege any more: it was forgotten while its programs went on. It is \
-                     moved away; look at what they wrote, by their fencing tokens",
-                    one.local.name
-                )),
+                Action::Lease { until } => self.set_lease_end(at, until)?,
+                Action::Lost => print::message(&sentences::lost(&one.local.name)),
+                Action::Refused { mode } => print::message(&sentences::refused(&one.local.name, mode)),
+                Action::Robbed => print::message(&sentences::robbed(&one.local.name)),
             }
         }
         self.all[at].wakes_at = wakes_at;
@@ -376,6 +367,22 @@ impl Agents {
                 let _ = tell.send(Told::Answered { lock, call, answer });
             }
         });
+    }
+
+    fn set_lease_end(&self, at: usize, until: Nanoseconds) -> Result<(), Failure> {
+        let linked = self.all[at].local.linked.clone();
+        let end = if until == NO_DEADLINE { 0 } else { until };
+        if !linked.is_home() || linked.lease_end() != 0 {
+            return linked.set_lease_end(end).map_err(|error| Failure::of_file(&error));
+        }
+        // It was home without a lease, by an agent before this one, and a program may be inside.
+        let tell = self.tell.clone();
+        spawn_blocking(move || {
+            if let Err(error) = linked.set_lease_end(end) {
+                let _ = tell.send(Told::Broken(error));
+            }
+        });
+        Ok(())
     }
 
     /// Waits for the lock by a thread that may block, however long its holders take.

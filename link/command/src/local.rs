@@ -73,7 +73,7 @@ impl Local {
             token_end: self.linked.token_end(),
             data: data(self.linked.data()),
             is_wanted: self.linked.take_wanted() || self.has_waiters(),
-            until: NO_DEADLINE,
+            until: Some(self.linked.lease_end()).filter(|end| *end != 0).unwrap_or(NO_DEADLINE),
         }
     }
 

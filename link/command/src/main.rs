@@ -16,6 +16,7 @@ mod os;
 mod print;
 mod registration;
 mod run;
+mod sentences;
 mod snapshot;
 mod status;
 mod values;

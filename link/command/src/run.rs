@@ -5,14 +5,15 @@ use crate::{
 };
 use std::path::PathBuf;
 use tokio::runtime;
-use turnlock_link_agent::{Config, Host};
+use turnlock_link_agent::{Config, Host, Mode};
 
 /// Run this host's agents: bring linked locks home when programs want them, and let other hosts have them
 ///
 /// Runs until it is ended. Its locks stay home or away then, as they are: programs go on with one that is home, wait for one that is
 /// away, and the next agent goes on from there; no other host gets a lock that is home meanwhile. With --leave others do. One agent for a lock file at a time; each host has a name of its own.
 ///
-/// While etcd does not answer, a lock that is home stays home, and one that is away stays away; it says so on standard error, once.
+/// While etcd does not answer, a lock that is home stays home, and one that is away stays away; it says so on standard error, once. With
+/// --lease a lock that is home goes away before its lease ends.
 #[derive(clap::Args)]
 #[command(after_help = "\
 EXIT CODES
@@ -37,6 +38,11 @@ pub struct Run {
     /// For so many milliseconds programs of this host may go on after another host was seen to want the lock
     #[arg(long, value_name = "MS", default_value_t = 20, value_parser = clap::value_parser!(u64).range(..=3_600_000))]
     hold: u64,
+    /// Have the locks leased, for so many seconds, rather than kept: a host that cannot reach etcd for that long loses them, and others go
+    /// on. Programs of this host are admitted until the last fifth of the lease, and those inside are told then (see `turnlock run` and
+    /// `still_owner` in the library). All hosts of a lock are to say the same
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    lease: Option<u64>,
     /// When it is asked to end (SIGTERM, SIGINT), first move all locks away and give up what this host has of them, so that other
     /// hosts go on while it is down. Its programs wait until an agent is back. A second signal ends it at once
     #[arg(long)]
@@ -46,6 +52,15 @@ pub struct Run {
 }
 
 impl Run {
+    fn config(&self) -> Config {
+        let config = Config { hold: self.hold * 1_000_000, ..Config::default() };
+        let Some(lease) = self.lease.map(|seconds| seconds * 1_000_000_000) else { return config };
+        // What a call takes is time that the lease does not have.
+        let answer = config.answer.min(lease / 5);
+        let (fresh, fresh_at_home) = (config.fresh.min(lease / 2), config.fresh_at_home);
+        Config { mode: Mode::Leased, lease, margin: lease / 5, answer, fresh, fresh_at_home, ..config }
+    }
+
     /// Runs it.
     pub fn run(&self) -> Result<(), Failure> {
         let local = local::open(&self.file, &self.locks, &self.host)?;
@@ -56,7 +71,7 @@ impl Run {
             let home = local.locks.iter().find(|lock| lock.linked.is_home()).map(|lock| lock.name.as_str());
             let (cluster, host) = (&self.cluster, &self.host);
             let registration = Registration::register(&members, cluster, host, &self.file, home).await?;
-            let config = Config { hold: self.hold * 1_000_000, ..Config::default() };
+            let config = self.config();
             let agents = Agents::begin(members, cluster.prefix(), host, registration, config, local)?;
             print::message(&format!("host {host:?}: {} of {}", agents.names(), self.file.display()));
             agents.run(self.leave).await

@@ -58,7 +58,7 @@ struct ShownHost {
 #[derive(Serialize)]
 struct ShownLock {
     lock: String,
-    /// "kept": the privilege stays with a host that cannot be reached.
+    /// "kept": the privilege stays with a host that cannot be reached; "leased": it ends with a lease.
     mode: &'static str,
     /// The host that has the privilege.
     host: Option<String>,

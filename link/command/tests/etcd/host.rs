@@ -91,10 +91,15 @@ impl<'a> Host<'a> {
         kill(Pid::from_raw(self.agent.as_ref().unwrap().id() as i32), signal).unwrap();
     }
 
+    /// What its agent has said.
+    pub fn said(&self) -> String {
+        std::fs::read_to_string(self.folder.path().join("said")).unwrap()
+    }
+
     /// Waits for its agent to end by itself: the exit code, and what it said.
     pub fn agent_ends(&mut self) -> (Option<i32>, String) {
         let ended = limit::end_of(&mut self.agent.take().unwrap(), "the agent");
-        (ended.code(), std::fs::read_to_string(self.folder.path().join("said")).unwrap())
+        (ended.code(), self.said())
     }
 
     /// Enters, and leaves: the fencing token, and whether it was told of a death, which it repairs.

@@ -6,6 +6,7 @@ mod dead;
 mod engine;
 mod forgotten;
 mod host;
+mod leased;
 mod outage;
 mod refused;
 mod requests;

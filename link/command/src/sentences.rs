@@ -1,0 +1,37 @@
+//! What agents say to people.
+
+use turnlock_link_agent::Mode;
+
+/// The engine has stopped to answer.
+pub fn silent(why: &str, mode: Mode) -> String {
+    let home = match mode {
+        Mode::Kept => "stays home",
+        Mode::Leased => "goes away before its lease ends",
+    };
+    format!("etcd: {why}; until it answers, what is away stays away, and what is home {home}")
+}
+
+/// The privilege was taken from this host while the lock was home.
+pub fn robbed(name: &str) -> String {
+    format!(
+        "{name:?} was home, and this host does not have its privilege any more: it was forgotten while its programs went on. It is moved \
+         away; look at what they wrote, by their fencing tokens"
+    )
+}
+
+/// The lease is over, and the lock could not be moved away.
+pub fn lost(name: &str) -> String {
+    format!(
+        "{name:?}: the lease is over, and a program of this host is inside yet, which was told; other hosts may have the lock. What it writes \
+         from now on is to be refused, by its fencing token. The lock is moved away when it has left"
+    )
+}
+
+/// The other hosts have the lock in this mode.
+pub fn refused(name: &str, mode: Mode) -> String {
+    let (theirs, how) = match mode {
+        Mode::Kept => ("kept", "end it, and run it without --lease"),
+        Mode::Leased => ("leased", "end it, and run it with --lease"),
+    };
+    format!("{name:?} is {theirs} by the other hosts, and not by this agent, which leaves it alone: {how}")
+}
