@@ -2,6 +2,10 @@
 
 use super::debugger::{Instruction, Stepped};
 use crate::processes;
+use nix::{
+    sys::signal::{Signal, kill},
+    unistd::Pid,
+};
 use std::{
     io::{self, BufRead, BufReader, Write},
     os::unix::process::CommandExt,
@@ -94,8 +98,27 @@ impl Actor {
     }
 
     /// Lets it go on until `is_so`, or until its call has returned, or it sleeps and `waits` says that it does so in the
-    /// call.
+    /// call. Before and after, it stands still: one that is not stepped, too, which would pass over another one that is late for its turn
+    /// on a busy machine.
     pub fn go_on(
+        &mut self,
+        is_so: impl FnMut() -> io::Result<bool>,
+        waits: impl FnMut() -> io::Result<bool>,
+    ) -> io::Result<Still> {
+        self.send_if_not_stepped(Signal::SIGCONT)?;
+        let still = self.go_on_until(is_so, waits);
+        self.send_if_not_stepped(Signal::SIGSTOP)?;
+        still
+    }
+
+    fn send_if_not_stepped(&self, signal: Signal) -> io::Result<()> {
+        match self.stepped {
+            Some(_) => Ok(()),
+            None => Ok(kill(Pid::from_raw(self.pid() as i32), signal)?),
+        }
+    }
+
+    fn go_on_until(
         &mut self,
         mut is_so: impl FnMut() -> io::Result<bool>,
         mut waits: impl FnMut() -> io::Result<bool>,
