@@ -1,11 +1,7 @@
 //! The processes of an explanation: this command, started again, that calls the library as it is told.
 
-use super::debugger::{Instruction, Stepped};
+use super::debugger::{self, Instruction, Stepped};
 use crate::processes;
-use nix::{
-    sys::signal::{Signal, kill},
-    unistd::Pid,
-};
 use std::{
     io::{self, BufRead, BufReader, Write},
     os::unix::process::CommandExt,
@@ -105,17 +101,13 @@ impl Actor {
         is_so: impl FnMut() -> io::Result<bool>,
         waits: impl FnMut() -> io::Result<bool>,
     ) -> io::Result<Still> {
-        self.send_if_not_stepped(Signal::SIGCONT)?;
-        let still = self.go_on_until(is_so, waits);
-        self.send_if_not_stepped(Signal::SIGSTOP)?;
-        still
-    }
-
-    fn send_if_not_stepped(&self, signal: Signal) -> io::Result<()> {
-        match self.stepped {
-            Some(_) => Ok(()),
-            None => Ok(kill(Pid::from_raw(self.pid() as i32), signal)?),
+        if self.stepped.is_some() {
+            return self.go_on_until(is_so, waits);
         }
+        debugger::cont(self.pid())?;
+        let still = self.go_on_until(is_so, waits);
+        debugger::stop(self.pid())?;
+        still
     }
 
     fn go_on_until(

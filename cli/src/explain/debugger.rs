@@ -9,6 +9,7 @@ use nix::{
     errno::Errno,
     sys::{
         ptrace::{self, Options},
+        signal::{Signal, kill},
         wait::{WaitPidFlag, WaitStatus, waitpid},
     },
     unistd::Pid,
@@ -160,6 +161,16 @@ impl Stepped {
             }
         }
     }
+}
+
+/// Has a process that is not stepped stand still, once it sleeps or has come out of the kernel.
+pub fn stop(pid: u32) -> io::Result<()> {
+    Ok(kill(Pid::from_raw(pid as i32), Signal::SIGSTOP)?)
+}
+
+/// Has it go on.
+pub fn cont(pid: u32) -> io::Result<()> {
+    Ok(kill(Pid::from_raw(pid as i32), Signal::SIGCONT)?)
 }
 
 fn gone(error: Errno) -> io::Result<Instruction> {

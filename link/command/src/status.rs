@@ -115,7 +115,9 @@ impl Shown {
             text += &fit(&what);
             text.push('\n');
         };
-        line(format!("{} hosts, {} locks below {:?}", self.hosts.len(), self.locks.len(), self.prefix));
+        let number = |of: usize, what| format!("{of} {what}{}", if of == 1 { "" } else { "s" });
+        let (hosts, locks) = (number(self.hosts.len(), "host"), number(self.locks.len(), "lock"));
+        line(format!("{hosts}, {locks} below {:?}", self.prefix));
         for ShownHost { host, file, forgotten } in &self.hosts {
             let forgotten = if *forgotten { ", forgotten" } else { "" };
             line(format!("host {host:?}: {file}{forgotten}"));
