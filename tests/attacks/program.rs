@@ -46,7 +46,7 @@ impl Program {
                 "-Wall",
                 "-Wextra",
                 "-Werror",
-                "-O1",
+                "-O2",
                 "-g",
                 "-pthread",
                 "-Wl,-z,now",
