@@ -46,7 +46,7 @@ impl Program {
                 "-Wall",
                 "-Wextra",
                 "-Werror",
-                "-O2",
+                "-O1",
                 "-g",
                 "-pthread",
                 "-Wl,-z,now",

@@ -197,7 +197,7 @@ int main(int count, char **arguments)
     child = fork_with_us();
     if (child == 0)
         victim(arguments[2]);
-    step_through(arguments[2]);
+    step_through(arguments[2], 1);
     kill(child, SIGKILL);
     return 0;
 }
