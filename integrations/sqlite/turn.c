@@ -19,8 +19,12 @@
 #define PATIENCE_NS 30000
 /* A writer whose turns are shorter than this pauses before it queues behind a single other one, which writes on meanwhile, without a
  * wake-up for each transaction. SQLite alone sleeps for 1 ms there. */
+#ifndef SHORT_NS
 #define SHORT_NS 500000
+#endif
+#ifndef PAUSE_NS
 #define PAUSE_NS 1000000
+#endif
 /* One that waits for longer in the queue is there with others; or the machine is busy, and a wake-up the smaller part. */
 #ifndef ALONE_NS
 #define ALONE_NS 250000

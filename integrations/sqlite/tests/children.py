@@ -82,6 +82,16 @@ def write_once(path, who):
     say("has written")
 
 
+def write_twice(path):
+    """Says when it has written, and goes on when it is told to: says the time, and writes again."""
+    database = connect(path)
+    database.execute("insert into entries values ('twice', 0)")
+    say("has written")
+    sys.stdin.readline()
+    say(time.monotonic())
+    database.execute("insert into entries values ('twice', 1)")
+
+
 def checkpoint_on(path):
     database = connect(path)
     say("checkpoints")
