@@ -6,8 +6,13 @@
  * one comes; a program may be killed at any step (DEATHS) and does not come back. Who waits for a dead one reaps it. A program that waits
  * may give up (WITHDRAWALS).
  *
+ * With LEASED the lock is leased (docs/hosts.md, "Two modes"): time goes on, up to TIME; the privilege of this host ends LENGTH after the store
+ * carried out the call that kept its lease last, and the file admits programs up to MARGIN before the earliest time at which that can be. The
+ * agent keeps the lease, or is late. The other host's lease is kept while it needs it.
+ *
  * LEFT OUT: how the queue finds its order (here a number is drawn at once; bakery_sc and the others are about that), evictions, sleeping
- * and waking, death at a reaper's steps, patience; of the other host all but its entries. A bias is taken up to BIASES times.
+ * and waking, death at a reaper's steps, patience; of the other host all but its entries. A bias is taken up to BIASES times. With LEASED, clocks
+ * that drift, which the margin is for as well (link/agent/tests/simulated has them), and a second agent.
  *
  * THE LABELS are the code's steps (core/src/acquire, core/src/algorithm/link.rs):
  *   doorway, wait, revoke, enter   the queue, and the entry step at its head
@@ -16,10 +21,13 @@
  *   shut                           link::wait_until_admitted
  *   move_away                      Attempt::move_away
  *   bring_home                     Link::bring_home; before it the block is reserved in the store
+ *   keep                           Agent::keep_the_lease and on_kept; Link::set_lease_end
  *
  * ASSERTED:
- *   EXCLUSION  one inside at a time, of both hosts
- *   TOKEN      fencing tokens rise over both hosts
+ *   EXCLUSION  one inside at a time, of both hosts. LEASED: or the one of this host is told, by still_owner, that it is not the owner any more;
+ *              has been, for MARGIN, when the other host comes in; and is not told otherwise afterwards
+ *   TOKEN      fencing tokens rise over both hosts; LEASED: but for one that is told so
+ *   LEASE      LEASED: no program is admitted once the lease is over
  *   NOTICE     one that is told nothing finds the data as the last section left them; and an agent that finds the lock home has the
  *              privilege
  *   NO DEADLOCK  whenever nothing more can happen, each program has done all its rounds, given up or died, and so has the other host
@@ -56,6 +64,15 @@
 #ifndef BLOCK
 #define BLOCK 3             /* tokens that are reserved at a time */
 #endif
+#ifndef TIME
+#define TIME 4
+#endif
+#ifndef LENGTH
+#define LENGTH 3
+#endif
+#ifndef MARGIN
+#define MARGIN 1
+#endif
 #define BIAS_LEAVES 2       /* with fewer left no bias begins; more than ROUNDS - 1 entries by one bias do not come */
 
 #define SLOTS (N + AGENTS)
@@ -70,16 +87,28 @@ byte token, token_end;
 bit away = 1;               /* these two are one word: stored at once */
 bit inconsistent;
 byte agent;                 /* 0, or slot + 1 */
+#ifdef LEASED
+byte lease_end;             /* when programs are admitted no more; 0 = never */
+#endif
 
 /* ---- The kernel, and the store ------------------------------------------------------------------------------------- */
 bit dead[SLOTS];
 byte privilege;             /* 0 = nobody's, 1 = this host's, 2 = the other's */
 byte reserved;              /* every token up to it is */
 bit store_inconsistent;     /* a holder died inside, and the next one is to be told */
+#ifdef LEASED
+byte now;
+byte store_end;             /* when the lease of this host's privilege ends */
+byte taken_by;              /* the host that took the privilege and has not given it up; 0 = none */
+#endif
 
 /* ---- What only the checker knows ------------------------------------------------------------------------------------ */
 byte inside, last_token, moves, kills, deaths, withdrawals, biases, over;
 bit torn;                   /* one died inside, and none has been told */
+#ifdef LEASED
+bit inside_there;           /* the other host's, which is not counted in `inside` */
+bit lost;                   /* the other host came in beside the one that is inside here, or before it */
+#endif
 
 #if SLOTS == 2
 #define BEFORE(i, j) (number[j] != 0 && number[j] < number[i])
@@ -108,8 +137,22 @@ bit torn;                   /* one died inside, and none has been told */
 #define OWNER ((bias & 15) - 1)
 #ifdef MUTANT_IgnoresEnd
 #define ADMITS (!away)
-#else
+#elif !defined LEASED || defined MUTANT_AdmitsBeyondLease
 #define ADMITS (!away && token < token_end)
+#else
+#define ADMITS (!away && token < token_end && (lease_end == 0 || now < lease_end))
+#endif
+#ifdef LEASED
+#define IS_TOLD (lease_end != 0 && now >= lease_end)
+#define ADMITTED assert(!IS_TOLD);
+#ifdef MUTANT_BiasUnderLease
+#define MAY_BEGIN_BIAS (biases < BIASES && token + BIAS_LEAVES <= token_end)
+#else
+#define MAY_BEGIN_BIAS (lease_end == 0 && biases < BIASES && token + BIAS_LEAVES <= token_end)
+#endif
+#else
+#define ADMITTED
+#define MAY_BEGIN_BIAS (biases < BIASES && token + BIAS_LEAVES <= token_end)
 #endif
 
 /* Clears what slot j, which is dead, left: it blocks no participant any more, and is no agent. */
@@ -136,6 +179,35 @@ inline reap(j)
 #define REAP_BEFORE_ME(j) :: atomic { dead[j] && (BEFORE(i, j) || (bias != 0 && OWNER == j && held[j] != 0)) -> reap(j) }
 
 /* The section begins and ends, of whichever host's holder. */
+#ifdef LEASED
+/* Here: what comes after the lease is over, by a program that was admitted before, is fenced off by its token. */
+#define BEGIN_SECTION(told) \
+    assert(inside == 0); \
+    inside = 1; \
+    if \
+    :: IS_TOLD -> \
+       lost = (inside_there || my_token < last_token); \
+       torn = (torn && !(told)) \
+    :: else -> \
+       assert(!inside_there); \
+       assert(my_token > last_token); \
+       last_token = my_token; \
+       assert(!torn || (told)); \
+       torn = 0 \
+    fi
+#define END_SECTION inside = 0; lost = 0
+/* What one does that the other host came in beside, or before, is fenced off. */
+#define TEAR torn = (torn || !lost)
+#define BEGIN_SECTION_THERE(told) \
+    assert(!inside || (lease_end != 0 && now >= lease_end + MARGIN)); \
+    inside_there = 1; \
+    lost = inside; \
+    assert(my_token > last_token); \
+    last_token = my_token; \
+    assert(!(torn || inside) || (told)); \
+    torn = 0
+#define END_SECTION_THERE inside_there = 0
+#else
 #define BEGIN_SECTION(told) \
     assert(inside == 0); \
     inside = 1; \
@@ -144,6 +216,8 @@ inline reap(j)
     assert(!torn || (told)); \
     torn = 0
 #define END_SECTION inside = 0
+#define TEAR torn = 1
+#endif
 
 /* x is done at once, or the participant's death comes instead. */
 #define STEP(x) \
@@ -180,7 +254,7 @@ outside:
 try:
     STEP(held[i] = TRYING);
     if
-    :: atomic { bias == i + 1 -> goto biased }
+    :: atomic { bias == i + 1 -> ADMITTED goto biased }
     :: atomic { bias != i + 1 -> held[i] = 0; is_biased = 0; goto doorway }
     :: atomic { deaths < DEATHS -> deaths++; goto killed }
     fi;
@@ -189,7 +263,7 @@ biased:
     STEP(held[i] = my_token; told = 0; BEGIN_SECTION(0));
     if
     :: atomic { END_SECTION; held[i] = 0; goto outside }
-    :: atomic { deaths < DEATHS -> deaths++; torn = 1; END_SECTION; goto killed }
+    :: atomic { deaths < DEATHS -> deaths++; TEAR; END_SECTION; goto killed }
     fi;
 
 doorway:
@@ -212,7 +286,7 @@ enter:
     fi;
 #else
     if
-    :: atomic { ADMITS -> goto settle }
+    :: atomic { ADMITS -> ADMITTED goto settle }
     :: atomic { !ADMITS -> held[i] = 0 }
     :: atomic { deaths < DEATHS -> deaths++; goto killed }
     fi;
@@ -231,14 +305,14 @@ settle:
     STEP(token++; my_token = token);
     STEP(held[i] = my_token; told = inconsistent; BEGIN_SECTION(told); inconsistent = 0);
     if
-    :: atomic { !told && biases < BIASES && token + BIAS_LEAVES <= token_end -> biases++; bias = i + 1; is_biased = 1 }
+    :: atomic { !told && MAY_BEGIN_BIAS -> biases++; bias = i + 1; is_biased = 1 }
     :: skip
     fi;
 section:
     if
     :: atomic { is_biased -> number[i] = 0; goto biased_section }
     :: atomic { !is_biased -> END_SECTION; held[i] = 0 }
-    :: atomic { deaths < DEATHS -> deaths++; torn = 1; END_SECTION; goto killed }
+    :: atomic { deaths < DEATHS -> deaths++; TEAR; END_SECTION; goto killed }
     fi;
 leave:
     STEP(number[i] = 0);
@@ -247,7 +321,7 @@ leave:
 biased_section:
     if
     :: atomic { END_SECTION; held[i] = 0; goto outside }
-    :: atomic { deaths < DEATHS -> deaths++; torn = 1; END_SECTION; goto killed }
+    :: atomic { deaths < DEATHS -> deaths++; TEAR; END_SECTION; goto killed }
     fi;
 
 killed:
@@ -264,6 +338,7 @@ ends:
 #define OWN_OR_STORED (store_inconsistent || inconsistent)
 #endif
 
+#ifndef LEASED
 proctype Agent(byte i)
 {
     byte end, other;
@@ -375,10 +450,181 @@ ends:
     skip
 }
 
+#else
+/* The agent of a leased lock. What it does to the queue is as above. */
+proctype Agent(byte i)
+{
+    byte end, sent, until, granted;
+    bit is_inconsistent, is_ours;
+
+#undef STEP
+#define STEP(x) \
+    if \
+    :: atomic { x } \
+    :: atomic { kills < KILLS -> kills++; goto killed } \
+    fi
+#ifdef MUTANT_NoMargin
+#define DEADLINE (sent + LENGTH)
+#else
+#define DEADLINE (sent + LENGTH - MARGIN)
+#endif
+#ifdef MUTANT_CountsFromAnswer
+#define NOTE_SENT skip
+#define NOTE_ANSWER sent = now
+#else
+#define NOTE_SENT sent = now
+#define NOTE_ANSWER skip
+#endif
+
+comes:
+    if
+    :: atomic { over == N + 1 -> goto ends }
+    :: atomic { over < N + 1 && agent == 0 -> agent = i + 1 }
+    fi;
+    if
+    :: !away -> goto keep
+    :: away -> goto is_away
+    fi;
+
+home:
+    if
+    :: atomic { now < TIME && now < lease_end && over < N + 1 -> goto keep }
+    :: atomic { now >= lease_end && over < N + 1 -> skip }
+    :: atomic { moves < MOVES && over < N + 1 -> moves++ }
+    :: atomic { token >= token_end && over < N + 1 -> goto extend }
+    :: atomic { over == N + 1 -> goto detach }
+    :: atomic { kills < KILLS -> kills++; goto killed }
+    fi;
+    goto leaves;
+
+keep:
+    STEP(NOTE_SENT);
+    /* In the store: the lease is kept, or, by an agent that comes, one of its own takes its place. */
+#ifdef MUTANT_RenewsOver
+    STEP(is_ours = (privilege == 1 || (privilege == 0 && taken_by != 2));
+         if :: is_ours -> privilege = 1; taken_by = 1; store_end = now + LENGTH :: else fi);
+#else
+    STEP(is_ours = (privilege == 1); if :: is_ours -> store_end = now + LENGTH :: else fi);
+#endif
+    STEP(NOTE_ANSWER; until = DEADLINE);
+    if
+    :: atomic { is_ours -> skip }
+    :: atomic { !is_ours -> goto lost_it }
+    :: atomic { kills < KILLS -> kills++; goto killed }
+    fi;
+    STEP(if
+         :: until != lease_end -> assert(!lost || until <= now); lease_end = until
+         :: else
+         fi);
+    goto home;
+lost_it:
+    /* No later than now. */
+    STEP(if :: lease_end > now -> lease_end = now :: else fi);
+
+leaves:
+    STEP(number[i] = LAST + 1);
+#define MAY_END :: atomic { kills < KILLS -> kills++; goto killed }
+    TAKE_HEAD(move_away);
+move_away:
+    STEP(bias = 0);
+    STEP(away = 1);
+    STEP(held[i] = 0);
+    STEP(number[i] = 0);
+    /* Of a privilege that ended before, what is known here counts if no other host has taken it since. */
+    STEP(if
+         :: privilege == 1 || (privilege == 0 && taken_by == 1) ->
+            privilege = 0; taken_by = 0; store_inconsistent = inconsistent
+         :: else
+         fi);
+
+is_away:
+    if
+    :: atomic { privilege == 1 -> is_inconsistent = OWN_OR_STORED }
+    :: atomic { privilege == 0 && over < N + 1 && taken_by == 1 -> is_inconsistent = OWN_OR_STORED }
+    :: atomic { privilege == 0 && over < N + 1 && taken_by == 0 -> is_inconsistent = store_inconsistent }
+    :: atomic { privilege != 1 && over == N + 1 -> goto detach }
+    :: atomic { kills < KILLS -> kills++; goto killed }
+    fi;
+    STEP(NOTE_SENT);
+    STEP(granted = now + LENGTH);
+    /* By a transaction, which is refused if the lease is over, or the keys are others by now. */
+    STEP(is_ours = (now < granted && privilege != 2);
+         if
+         :: is_ours -> privilege = 1; taken_by = 1; store_end = granted; reserved = reserved + BLOCK; end = reserved
+         :: else
+         fi);
+    STEP(NOTE_ANSWER; until = DEADLINE);
+    if
+    :: atomic { is_ours && now < until -> skip }
+    :: atomic { !(is_ours && now < until) -> goto is_away }
+    :: atomic { kills < KILLS -> kills++; goto killed }
+    fi;
+bring_home:
+#ifndef MUTANT_HomeBeforeDeadline
+    STEP(lease_end = until);
+#endif
+    STEP(if :: token < end - BLOCK -> token = end - BLOCK :: else fi);
+    STEP(token_end = end);
+    STEP(away = 0; inconsistent = is_inconsistent);
+#ifdef MUTANT_HomeBeforeDeadline
+    STEP(lease_end = until);
+#endif
+    goto home;
+
+extend:
+    STEP(is_ours = (privilege == 1); if :: is_ours -> reserved = reserved + BLOCK :: else fi);
+    STEP(if :: is_ours -> token_end = reserved :: else fi);
+    goto home;
+
+killed:
+    dead[i] = 1;
+    atomic { if :: dead[i] -> reap(i) :: else fi };
+    goto comes;
+
+detach:
+    atomic { if :: agent == i + 1 -> agent = 0 :: else fi };
+ends:
+    skip
+}
+
+/* When a lease is over the store takes the privilege back. That this host had not given it up stays written down. */
+proctype Clock()
+{
+    do
+    :: atomic {
+           now < TIME -> now++;
+           if
+           :: privilege == 1 && now >= store_end -> privilege = 0
+           :: else
+           fi
+       }
+    :: atomic { now == TIME -> break }
+    od
+}
+#endif
+
 /* The other host: whatever its programs and its agent do, it enters while it has the privilege. */
 proctype Other()
 {
     byte visits, my_token;
+#ifdef LEASED
+    bit told;
+    do
+    :: atomic {
+           visits < VISITS && privilege == 0 -> visits++; privilege = 2;
+#ifdef MUTANT_TakesOverUntold
+           told = store_inconsistent;
+#else
+           told = (store_inconsistent || taken_by == 1);
+#endif
+           taken_by = 2
+       };
+       atomic { reserved++; my_token = reserved; BEGIN_SECTION_THERE(told); store_inconsistent = 0 };
+       atomic { END_SECTION_THERE; privilege = 0; taken_by = 0 }
+    :: atomic { visits == VISITS -> break }
+    :: atomic { over == N -> break }
+    od;
+#else
     do
     :: atomic { visits < VISITS && privilege == 0 -> visits++; privilege = 2 };
        atomic { reserved++; my_token = reserved; BEGIN_SECTION(store_inconsistent); store_inconsistent = 0 };
@@ -386,6 +632,7 @@ proctype Other()
     :: atomic { visits == VISITS -> break }
     :: atomic { over == N -> break }
     od;
+#endif
     over++
 }
 
@@ -398,6 +645,9 @@ init {
         :: i >= N && i < SLOTS -> run Agent(i); i++
         :: else -> break
         od;
+#ifdef LEASED
+        run Clock();
+#endif
         run Other()
     }
 }
