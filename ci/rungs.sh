@@ -41,7 +41,7 @@ need() { # need COMMAND...
     for command; do
         case $command in
             cargo) package= ;;
-            setsid | unshare) package=util-linux ;;
+            setsid | unshare | nsenter | setpriv) package=util-linux ;;
             cc) package=gcc ;;
             c++) package=g++ ;;
             nm) package=binutils ;;
@@ -49,6 +49,7 @@ need() { # need COMMAND...
             etcd) package=etcd-server ;;
             etcdctl) package=etcd-client ;;
             protoc) package=protobuf-compiler ;;
+            ip) package=iproute2 ;;
             *) package=$command ;;
         esac
         if command -v "$command" >/dev/null; then

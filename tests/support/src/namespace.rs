@@ -9,7 +9,7 @@ use std::path::Path;
 
 /// From here on the mounts of this thread, and of the processes that it starts, are its own. Only for root: where that
 /// is not allowed, the reason.
-fn have_private_mounts() -> Result<(), String> {
+pub fn have_private_mounts() -> Result<(), String> {
     unshare(CloneFlags::CLONE_NEWNS).map_err(|errno| format!("no mount namespace of my own: {errno}"))?;
     mount(None::<&str>, "/", None::<&str>, MsFlags::MS_REC | MsFlags::MS_PRIVATE, None::<&str>)
         .map_err(|errno| format!("no private mounts: {errno}"))

@@ -1,0 +1,203 @@
+//! Whether what all programs wrote down can be, if the lock is one: no two inside at once, fencing tokens rise, each is told of a death before
+//! it, and the register is one register.
+//!
+//! Entries that are not inside at once have one order, that of time, and the register is linearizable if it is read and written in this order.
+//! What a program that was killed began to write may have been written or not: so the register may be one of several numbers, until one
+//! is read.
+
+use crate::history::{End, Entry, History, Read, Write};
+use std::collections::BTreeMap;
+
+/// What a history that can be shows besides.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Seen {
+    /// The entries at each host.
+    pub entries: BTreeMap<String, usize>,
+    /// How often an entry was at another host than the one before.
+    pub hand_overs: usize,
+    /// How many died inside.
+    pub deaths: usize,
+    /// How many entries were told of a death.
+    pub told: usize,
+    /// How many found the register torn.
+    pub torn: usize,
+    /// How many were inside when their lease ended, and were told so.
+    pub ended: usize,
+}
+
+impl Seen {
+    pub fn all(&self) -> usize {
+        self.entries.values().sum()
+    }
+}
+
+/// Returns what the history shows.
+///
+/// # Errors
+/// The first thing that is wrong, with the entries that show it.
+pub fn check(history: &History) -> Result<Seen, String> {
+    let mut entries: Vec<&Entry> = history.entries.iter().collect();
+    entries.sort_by_key(|entry| entry.begin);
+    let (mut seen, mut register) = (Seen::default(), Possible { values: vec![0], torn: false });
+    let (mut before, mut longest): (Option<&Entry>, Option<&Entry>) = (None, None);
+    for entry in entries {
+        if let Some(other) = longest.filter(|other| other.last >= entry.begin) {
+            return Err(format!("two are inside at once: {other:?} and {entry:?}"));
+        }
+        if let Some(before) = before {
+            if before.token >= entry.token {
+                return Err(format!("the fencing token did not rise: {before:?}, then {entry:?}"));
+            }
+            if before.end == End::Died && !entry.is_told {
+                return Err(format!("not told of a death: {before:?}, then {entry:?}"));
+            }
+            seen.hand_overs += usize::from(before.host != entry.host);
+        }
+        register.goes_on(entry).map_err(|wrong| format!("{wrong}: {before:?}, then {entry:?}"))?;
+        *seen.entries.entry(entry.host.clone()).or_default() += 1;
+        seen.deaths += usize::from(entry.end == End::Died);
+        seen.told += usize::from(entry.is_told);
+        seen.torn += usize::from(entry.read == Read::Torn);
+        seen.ended += usize::from(entry.end == End::LeaseEnded);
+        before = Some(entry);
+        longest = longest.into_iter().chain([entry]).max_by_key(|entry| entry.last);
+    }
+    Ok(seen)
+}
+
+/// What the register may be.
+struct Possible {
+    values: Vec<u64>,
+    torn: bool,
+}
+
+impl Possible {
+    fn goes_on(&mut self, entry: &Entry) -> Result<(), String> {
+        match entry.read {
+            Read::Value(value) if self.values.contains(&value) => {
+                *self = Self { values: vec![value], torn: false };
+            }
+            Read::Value(value) => return Err(format!("{value} was read, and not one of {:?}", self.values)),
+            Read::Torn if !self.torn => return Err("the register is torn, and no writer died".into()),
+            Read::Torn | Read::None => {}
+        }
+        match entry.write {
+            Write::Done(value) => *self = Self { values: vec![value], torn: false },
+            Write::Begun(value) => {
+                self.values.push(value);
+                self.torn = true;
+            }
+            Write::None => {}
+        }
+        Ok(())
+    }
+}
+
+/// An entry from 10 times `token` on, for 5, that reads the value before its own.
+fn entry(token: u64) -> Entry {
+    Entry {
+        host: if token.is_multiple_of(2) { "a" } else { "b" }.into(),
+        program: token % 2,
+        token,
+        is_told: false,
+        begin: 10 * token,
+        last: 10 * token + 5,
+        read: Read::Value(token - 1),
+        write: Write::Done(token),
+        end: End::Free,
+    }
+}
+
+/// Six entries, changed.
+fn changed(change: impl FnOnce(&mut [Entry])) -> Result<Seen, String> {
+    let mut entries: Vec<_> = (1..=6).map(entry).collect();
+    change(&mut entries);
+    // The order in which they stand says nothing.
+    entries.reverse();
+    check(&History { entries, ..History::default() })
+}
+
+#[test]
+fn histories_that_can_be_are_found_good() {
+    let seen = changed(|_| {}).unwrap();
+    assert_eq!((seen.all(), seen.hand_overs, seen.deaths), (6, 5, 0));
+    // One that dies in a write, which is done or not; is torn, and repaired; and one that dies before it reads.
+    let dies = |entries: &mut [Entry]| {
+        (entries[2].write, entries[2].end) = (Write::Begun(3), End::Died);
+        entries[3].is_told = true;
+    };
+    assert_eq!(changed(dies).unwrap().deaths, 1);
+    let is_not_done = changed(|entries| {
+        dies(entries);
+        entries[3].read = Read::Value(2);
+    });
+    assert_eq!(is_not_done.unwrap().told, 1);
+    let is_torn = changed(|entries| {
+        dies(entries);
+        entries[3].read = Read::Torn;
+    });
+    assert_eq!(is_torn.unwrap().torn, 1);
+    let twice = changed(|entries| {
+        dies(entries);
+        (entries[3].read, entries[3].write, entries[3].end) = (Read::None, Write::None, End::Died);
+        (entries[4].is_told, entries[4].read) = (true, Read::Value(2));
+    });
+    assert_eq!(twice.unwrap().deaths, 2);
+    // Whoever is killed while it unlocks may have been inside or not.
+    changed(|entries| entries[2].end = End::Unlocking).unwrap();
+}
+
+/// Whether the history, changed so, is refused, for this reason.
+fn is_refused(why: &str, change: impl FnOnce(&mut [Entry])) {
+    let wrong = changed(change).expect_err(why);
+    assert!(wrong.starts_with(why), "{wrong}");
+}
+
+#[test]
+fn two_inside_are_found() {
+    is_refused("two are inside at once", |entries| entries[2].last = 40);
+    // Not only beside the next one.
+    is_refused("two are inside at once", |entries| {
+        entries[0].last = 42;
+        entries[1].begin = 43;
+    });
+    is_refused("two are inside at once", |entries| entries[4].begin = entries[3].begin + 1);
+}
+
+#[test]
+fn tokens_that_do_not_rise_are_found() {
+    is_refused("the fencing token did not rise", |entries| entries[3].token = 3);
+    is_refused("the fencing token did not rise", |entries| entries[3].token = 1);
+    is_refused("the fencing token did not rise", |entries| entries[0].token = 1 << 40);
+}
+
+#[test]
+fn a_death_that_is_not_told_is_found() {
+    is_refused("not told of a death", |entries| entries[3].end = End::Died);
+}
+
+#[test]
+fn what_is_no_register_is_found() {
+    // An update is lost, as when two read the same number.
+    is_refused("1 was read, and not one of [2]", |entries| entries[2].read = Read::Value(1));
+    is_refused("77 was read", |entries| entries[2].read = Read::Value(77));
+    is_refused("the register is torn", |entries| entries[2].read = Read::Torn);
+    let dies = |entries: &mut [Entry]| {
+        (entries[2].write, entries[2].end) = (Write::Begun(3), End::Died);
+        entries[3].is_told = true;
+    };
+    is_refused("1 was read, and not one of [2, 3]", |entries| {
+        dies(entries);
+        entries[3].read = Read::Value(1);
+    });
+    // What was read once, and so was written, is not undone.
+    is_refused("2 was read, and not one of [3]", |entries| {
+        dies(entries);
+        entries[3].write = Write::None;
+        entries[4].read = Read::Value(2);
+    });
+    is_refused("the register is torn", |entries| {
+        dies(entries);
+        entries[4].read = Read::Torn;
+    });
+}
