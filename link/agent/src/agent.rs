@@ -76,6 +76,8 @@ pub struct Agent {
     pub(crate) wished_since: Option<Nanoseconds>,
     /// For how long programs go on then.
     pub(crate) hold: Nanoseconds,
+    /// When the privilege was first seen gone that another host took by this revision of the state, and had not given up.
+    pub(crate) ended: Option<(u64, Nanoseconds)>,
     /// When the lock was moved away for another host; `None`: a program has wanted it since.
     left_at: Option<Nanoseconds>,
     numbers: u64,
@@ -114,6 +116,7 @@ impl Agent {
             watch: None,
             wished_since: None,
             hold: config.hold,
+            ended: None,
             left_at: None,
             numbers: first_number,
         };
@@ -270,7 +273,8 @@ impl Agent {
         let deadline = Some(self.deadline()).filter(|at| is_home && *at != NO_DEADLINE);
         let fresh = Some(self.fresh_until).filter(|_| !self.is_idle());
         let rest = Some(self.rests_until);
-        let next = [call, lease, wish, fresh, rest, deadline, self.lost_at()]
+        let distrust = self.ended.map(|(_, since)| since + self.config.distrust);
+        let next = [call, lease, wish, fresh, rest, deadline, self.lost_at(), distrust]
             .into_iter()
             .flatten()
             .filter(|at| *at > now)

@@ -12,6 +12,7 @@ impl Agent {
             return self.refuse(now, known, state, actions);
         }
         self.is_refused = false;
+        self.note_the_end(now, known);
         let ours = known.held.as_ref().filter(|held| held.host == self.host);
         let others_want = known.places.iter().any(|place| place.host != self.host);
         if !others_want || !matches!(self.local, Local::Home { .. }) {
@@ -204,6 +205,7 @@ impl Agent {
                 match (before, &known.held) {
                     (Some(before), _) => self.watch(Watched::Place(before.host.clone()), known, actions),
                     (None, Some(_)) => self.watch(Watched::Held, known, actions),
+                    (None, None) if self.may_have_ended_early(now) => {}
                     (None, None) => {
                         let data = match &known.state {
                             None => data,
@@ -266,6 +268,23 @@ impl Agent {
     /// Writes the state of a privilege that is taken, or given up.
     fn put(&self, reserved: u64, data: Data, is_taken: bool) -> Operation {
         Operation::Put { reserved, data, mode: self.config.mode, is_taken: is_taken && self.is_leased() }
+    }
+
+    /// Notes since when the privilege of another host is gone that has not given it up.
+    fn note_the_end(&mut self, now: Nanoseconds, known: &Snapshot) {
+        let modified = known
+            .state
+            .as_ref()
+            .filter(|state| state.taken_by.as_ref().is_some_and(|other| *other != self.host))
+            .filter(|_| known.held.is_none())
+            .map(|state| state.modified);
+        let seen = self.ended.filter(|(seen, _)| Some(*seen) == modified);
+        self.ended = seen.or(modified.map(|modified| (modified, now)));
+    }
+
+    /// Returns whether the host that had the privilege may admit programs still, if the engine ended its lease before the time.
+    fn may_have_ended_early(&self, now: Nanoseconds) -> bool {
+        self.ended.is_some_and(|(_, since)| now < since + self.config.distrust)
     }
 
     /// Returns whether this host took the privilege last, and has not given it up.

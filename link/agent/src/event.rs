@@ -20,6 +20,10 @@ pub struct Config {
     /// Leased: how long before the lease can end programs are admitted no more, and those inside are told. It is what the drift of two clocks
     /// amounts to over a lease, and the time in which a program that is told gets out.
     pub margin: Nanoseconds,
+    /// Leased: how long the privilege of a host is left alone whose lease ended before that host gave it up; 0: it is not. An engine that may
+    /// end a lease before its time leaves that host's programs inside meanwhile: they are admitted, and not told, until the deadline, so the
+    /// length of the lease is what is needed.
+    pub distrust: Nanoseconds,
     /// How long a call may take before the keys are listed again.
     pub answer: Nanoseconds,
     /// How old what is known may become, while something is waited for.
@@ -30,8 +34,8 @@ pub struct Config {
 }
 
 impl Default for Config {
-    /// Kept; 20 ms of local entries, which do not grow, blocks of 2^36 tokens, leases of 10 s, of which the last 2 s are margin, answers within
-    /// 2 s, a look at least every 5 s, at home every 10 minutes.
+    /// Kept; 20 ms of local entries, which do not grow, blocks of 2^36 tokens, leases of 10 s, of which the last 2 s are margin, and which end no
+    /// earlier; answers within 2 s, a look at least every 5 s, at home every 10 minutes.
     fn default() -> Self {
         const MILLISECOND: Nanoseconds = 1_000_000;
         Self {
@@ -41,6 +45,7 @@ impl Default for Config {
             block: 1 << 36,
             lease: 10_000 * MILLISECOND,
             margin: 2_000 * MILLISECOND,
+            distrust: 0,
             answer: 2_000 * MILLISECOND,
             fresh: 5_000 * MILLISECOND,
             fresh_at_home: 600_000 * MILLISECOND,

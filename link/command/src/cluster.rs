@@ -19,6 +19,9 @@ const SIGN_OF_LIFE: (Duration, Duration) = (Duration::from_secs(10), Duration::f
 /// The oldest version of etcd whose watches can be numbered by the client.
 const OLDEST: (u32, u32) = (3, 4);
 
+/// The oldest patch of each minor version from before 3.6 that ends no lease before its time (etcd#15247).
+const KEEPS_LEASES: [(u32, u32, u32); 2] = [(3, 4, 31), (3, 5, 13)];
+
 /// Which etcd, and which keys of it.
 #[derive(clap::Args)]
 #[command(next_help_heading = "The engine, as etcdctl has it")]
@@ -107,6 +110,15 @@ impl Cluster {
         members.call(FIRST_ANSWER, call).await.map_err(|failed| self.failed(&failed))
     }
 
+    /// Returns the version of the member in use if it may end a lease before its time; `None` if it does not. One that does not say is one that
+    /// may.
+    pub async fn ends_leases_early(&self, members: &Members) -> Option<String> {
+        let status = members.call(FIRST_ANSWER, |mut client| async move { client.status().await }).await;
+        let version =
+            status.map_or_else(|_| "of an unknown version".into(), |status| status.version().to_owned());
+        may_end_leases_early(&version).then_some(version)
+    }
+
     fn options(&self) -> Result<ConnectOptions, Failure> {
         let mut options = ConnectOptions::new()
             .with_connect_timeout(CONNECTED)
@@ -180,6 +192,15 @@ impl Cluster {
     }
 }
 
+fn may_end_leases_early(version: &str) -> bool {
+    let release = version.split('-').next().unwrap_or_default();
+    let mut numbers = release.split('.').map(|number| number.parse::<u32>().unwrap_or(0));
+    let mut next = || numbers.next().unwrap_or(0);
+    let found = (next(), next(), next());
+    let since = KEEPS_LEASES.into_iter().find(|since| (since.0, since.1) == (found.0, found.1));
+    since.map_or((found.0, found.1) < (3, 6), |since| found < since)
+}
+
 /// Returns why a call has no answer.
 pub fn why(failed: &CallFailed) -> String {
     match failed {
@@ -237,6 +258,16 @@ mod tests {
     struct Alone {
         #[command(flatten)]
         cluster: Cluster,
+    }
+
+    #[test]
+    fn versions_that_end_leases_early_are_known() {
+        for early in ["3.4.23", "3.4.30", "3.5.12", "3.5.0-rc.1", "of an unknown version"] {
+            assert!(may_end_leases_early(early), "{early}");
+        }
+        for good in ["3.4.31", "3.4.40", "3.5.13", "3.6.0", "3.6.0-rc.1", "3.7.1", "4.0.0"] {
+            assert!(!may_end_leases_early(good), "{good}");
+        }
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use crate::{
     agents::Agents, cluster::Cluster, failure::Failure, keys, local, print, registration::Registration,
+    sentences,
 };
 use std::path::PathBuf;
 use tokio::runtime;
@@ -71,7 +72,13 @@ impl Run {
             let home = local.locks.iter().find(|lock| lock.linked.is_home()).map(|lock| lock.name.as_str());
             let (cluster, host) = (&self.cluster, &self.host);
             let registration = Registration::register(&members, cluster, host, &self.file, home).await?;
-            let config = self.config();
+            let mut config = self.config();
+            if config.mode == Mode::Leased
+                && let Some(version) = self.cluster.ends_leases_early(&members).await
+            {
+                config.distrust = config.lease;
+                print::message(&sentences::distrusts(&version, config.lease));
+            }
             let agents = Agents::begin(members, cluster.prefix(), host, registration, config, local)?;
             print::message(&format!("host {host:?}: {} of {}", agents.names(), self.file.display()));
             agents.run(self.leave).await

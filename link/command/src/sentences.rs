@@ -14,8 +14,17 @@ pub fn silent(why: &str, mode: Mode) -> String {
 /// The privilege was taken from this host while the lock was home.
 pub fn robbed(name: &str) -> String {
     format!(
-        "{name:?} was home, and this host does not have its privilege any more: it was forgotten while its programs went on. It is moved \
-         away; look at what they wrote, by their fencing tokens"
+        "{name:?} was home, and this host does not have its privilege any more: it was forgotten, or its lease was ended before the time, while its \
+         programs went on. It is moved away; look at what they wrote, by their fencing tokens"
+    )
+}
+
+/// The engine may end leases before their time.
+pub fn distrusts(version: &str, lease: u64) -> String {
+    format!(
+        "etcd {version} may end a lease that is kept (etcd#15247; 3.4.31, 3.5.13 and 3.6 do not): where the lease of another host has ended, this \
+         one waits {} s more before it takes the lock",
+        lease / 1_000_000_000
     )
 }
 

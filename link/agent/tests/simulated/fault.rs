@@ -45,6 +45,8 @@ pub enum Fault {
     MixesModes,
     /// The lock file does not compare the clock with the deadline.
     AdmitsAfterDeadline,
+    /// It takes the privilege at once whose lease ended, though the engine may have ended it before its time.
+    TrustsTheEngine,
 }
 
 impl Fault {

@@ -56,6 +56,25 @@ fn at_random_a_program_is_admitted_within_the_lease_alone_and_one_inside_is_told
     assert!(homecomings > 3_000 && losses > 0 && refusals > 0);
 }
 
+/// A lease that the engine ends before its time.
+fn ended_early(seed: u64, fault: Option<Fault>) -> Result<World, Wrong> {
+    let setup = setup(seed, 2 + seed as usize % 2, Mode::Leased, fault);
+    at_random(seed, STEPS, &Setup { ends_early: true, ..setup })
+}
+
+#[test]
+fn at_random_leases_that_the_engine_ends_early_let_no_two_in() {
+    let (mut robberies, mut entries) = (0, 0);
+    for seed in 0..SCHEDULES {
+        let world = ended_early(seed, None).unwrap_or_else(|wrong| panic!("seed {seed}: {wrong}"));
+        (robberies, entries) = (robberies + world.robberies, entries + world.entries);
+    }
+    println!("{entries} entries, {robberies} leases ended early at home");
+    assert!(robberies > 100, "{robberies}");
+    let wrong = (0..SCHEDULES).find_map(|seed| ended_early(seed, Some(Fault::TrustsTheEngine)).err());
+    println!("{:?}: {}", Fault::TrustsTheEngine, wrong.expect("it is found").lines().next().unwrap());
+}
+
 fn find(faults: &[Fault], mode: Mode) {
     for fault in faults {
         let run = |seed| at_random(seed, STEPS, &setup(seed, 2 + seed as usize % 2, mode, Some(*fault)));
@@ -119,7 +138,13 @@ fn search_all(begin: World, depth: usize, faults_at_most: u8) -> usize {
 
 /// Two hosts that begin at a lock, and a program of each wants it.
 fn begin(mode: Mode) -> World {
-    let mut world = World::new(&Setup { drifts: vec![DRIFT, -DRIFT], mode, stranger: None, fault: None });
+    let mut world = World::new(&Setup {
+        drifts: vec![DRIFT, -DRIFT],
+        mode,
+        stranger: None,
+        fault: None,
+        ends_early: false,
+    });
     for at in 0..2 {
         world.go(Step::Start(at)).unwrap();
         world.go(Step::Enter(at)).unwrap();
@@ -154,7 +179,13 @@ fn one_inside(setup: &Setup) -> Result<World, Wrong> {
 
 #[test]
 fn every_short_schedule_of_two_hosts_at_a_leased_lock() {
-    let setup = Setup { drifts: vec![DRIFT, -DRIFT], mode: Mode::Leased, stranger: None, fault: None };
+    let setup = Setup {
+        drifts: vec![DRIFT, -DRIFT],
+        mode: Mode::Leased,
+        stranger: None,
+        fault: None,
+        ends_early: false,
+    };
     let states = search_all(one_inside(&setup).unwrap(), 8, 1);
     println!("{states} states of 8 steps and 1 fault from when a program is inside");
     assert!(states > 10_000);
@@ -172,7 +203,13 @@ fn overtake(fault: Option<Fault>) -> Result<u32, Wrong> {
             Step::Cut(0, Cut::Sent),
             Step::Cut(0, Cut::Both),
         ] {
-            let setup = Setup { drifts: drifts.clone(), mode: Mode::Leased, stranger: None, fault };
+            let setup = Setup {
+                drifts: drifts.clone(),
+                mode: Mode::Leased,
+                stranger: None,
+                fault,
+                ends_early: false,
+            };
             let mut world = one_inside(&setup)?;
             world.go(trouble)?;
             // Within two leases, of which each is kept some times, the other one is inside.

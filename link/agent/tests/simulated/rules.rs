@@ -30,7 +30,7 @@ impl World {
         if self.is_torn && !told {
             return Err(format!("a program of {name} was not told of a death"));
         }
-        if self.store.held.as_ref().is_none_or(|held| held.host != name) {
+        if !self.has_the_privilege(at) {
             return Err(format!("a program was admitted at {name}, which has not the privilege"));
         }
         for other in self.hosts.iter().filter(|other| other.inside.is_some_and(|inside| inside < token)) {
@@ -63,9 +63,9 @@ impl World {
     }
 
     pub fn check(&self) -> Result<(), Wrong> {
-        let is_open = |host: &&OneHost| host.file.is_home && host.clock(self.now) < host.file.until;
-        for host in self.hosts.iter().filter(is_open) {
-            if self.store.held.as_ref().is_none_or(|held| held.host != host.name) {
+        let is_open = |host: &OneHost| host.file.is_home && host.clock(self.now) < host.file.until;
+        for (at, host) in self.hosts.iter().enumerate().filter(|(_, host)| is_open(host)) {
+            if !self.has_the_privilege(at) {
                 return Err(format!("the lock is home at {}, which has not the privilege", host.name));
             }
             if self.mode != Some(host.config.mode) {
@@ -73,6 +73,14 @@ impl World {
             }
         }
         Ok(())
+    }
+
+    /// Whether a host has it; where the engine ends leases before their time, whether no other one has it.
+    fn has_the_privilege(&self, at: usize) -> bool {
+        match &self.store.held {
+            Some(held) => held.host == self.hosts[at].name,
+            None => self.ends_early,
+        }
     }
 
     /// From here on nothing fails: whoever wants the lock gets in, and soon. Returns how many steps that took.

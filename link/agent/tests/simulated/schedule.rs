@@ -24,6 +24,7 @@ struct Mixture {
     dies: u64,
     vanishes: u64,
     forgets: u64,
+    ends_early: u64,
 }
 
 impl Mixture {
@@ -43,6 +44,7 @@ impl Mixture {
             dies: 2 * one_in(2),
             vanishes: one_in(6),
             forgets: one_in(8),
+            ends_early: 15 * one_in(2),
         }
     }
 
@@ -68,6 +70,7 @@ impl Mixture {
             Step::Die(_) => self.dies,
             Step::Vanish(_) => self.vanishes,
             Step::Forget => self.forgets,
+            Step::EndEarly => self.ends_early,
         }
     }
 }
@@ -76,7 +79,7 @@ impl Mixture {
 pub fn setup(seed: u64, hosts: usize, mode: Mode, fault: Option<Fault>) -> Setup {
     let mut dice = Dice::of_stream(seed, 1);
     let drifts = (0..hosts).map(|_| (dice.roll(3) as i64 - 1) * DRIFT).collect();
-    Setup { drifts, mode, stranger: (dice.roll(16) == 0).then_some(0), fault }
+    Setup { drifts, mode, stranger: (dice.roll(16) == 0).then_some(0), fault, ends_early: false }
 }
 
 /// So many steps at random; then nothing fails any more, and everyone must get in.

@@ -207,6 +207,13 @@ impl Store {
         self.end_leases(|lease| over.contains(&lease), told);
     }
 
+    /// Ends the lease that the privilege has, as a member does that was the leader and does not know that others kept it since (etcd#15247).
+    pub fn end_early(&mut self, told: &mut Told) {
+        if let Some(of_held) = self.held_lease {
+            self.end_leases(|lease| lease == of_held, told);
+        }
+    }
+
     /// Forgets how it came to what is now; those that watch are told that they cannot be told any more. As after a member's restart, too.
     pub fn compact(&mut self, told: &mut Told) {
         self.log.clear();

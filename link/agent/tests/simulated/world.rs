@@ -20,6 +20,7 @@ pub const CONFIG: Config = Config {
     block: 6,
     lease: 900 * MILLISECOND,
     margin: 200 * MILLISECOND,
+    distrust: 0,
     answer: 200 * MILLISECOND,
     fresh: 500 * MILLISECOND,
     fresh_at_home: 500 * MILLISECOND,
@@ -34,6 +35,8 @@ pub struct Setup {
     /// One that is set up for the other mode.
     pub stranger: Option<usize>,
     pub fault: Option<Fault>,
+    /// The engine ends leases before their time, and the agents know that it may.
+    pub ends_early: bool,
 }
 
 /// Something under way.
@@ -82,6 +85,8 @@ pub enum Step {
     Cut(usize, Cut),
     Mend(usize),
     Compact,
+    /// The engine ends the lease of the privilege before its time.
+    EndEarly,
     /// The time goes on to when something is due.
     Wait,
     /// A person forgets the host that has the privilege, which is gone.
@@ -112,6 +117,9 @@ pub struct World {
     /// Programs that were inside when one came in at another host.
     pub overtaken: u32,
     pub refusals: u32,
+    pub ends_early: bool,
+    /// How often an agent found that its lease was ended early.
+    pub robberies: u32,
 }
 
 /// What went wrong.
@@ -126,7 +134,9 @@ impl World {
                 Mode::Leased if setup.stranger == Some(at) => Mode::Kept,
                 mode => mode,
             };
-            OneHost::new(at, Config { mode, ..CONFIG }, *drift)
+            let distrusts = setup.ends_early && setup.fault != Some(Fault::TrustsTheEngine);
+            let distrust = if distrusts { CONFIG.lease } else { 0 };
+            OneHost::new(at, Config { mode, distrust, ..CONFIG }, *drift)
         };
         Self {
             now: 0,
@@ -144,6 +154,8 @@ impl World {
             losses: 0,
             overtaken: 0,
             refusals: 0,
+            ends_early: setup.ends_early,
+            robberies: 0,
         }
     }
 
@@ -189,6 +201,9 @@ impl World {
         }
         if self.store.held.is_some() {
             steps.push(Step::Forget);
+            if self.ends_early {
+                steps.push(Step::EndEarly);
+            }
         }
         steps.extend([Step::Compact, Step::Wait]);
         steps
@@ -224,6 +239,11 @@ impl World {
             Step::Compact => {
                 let mut told = Told::new();
                 self.store.compact(&mut told);
+                self.tell(told);
+            }
+            Step::EndEarly => {
+                let mut told = Told::new();
+                self.store.end_early(&mut told);
                 self.tell(told);
             }
             Step::Wait => self.wait()?,
@@ -333,6 +353,7 @@ impl World {
                 Action::Extend { last } => host.file.token_end = host.file.token_end.max(last),
                 Action::WakeAt(at) => wakes_at = Some(at),
                 Action::Lease { until } => host.file.until = until,
+                Action::Robbed if self.ends_early => self.robberies += 1,
                 Action::Robbed => return Err(format!("{} was robbed", host.name)),
                 Action::Lost if !host.is_leased() => return Err(format!("{} lost what it keeps", host.name)),
                 Action::Lost => self.losses += 1,

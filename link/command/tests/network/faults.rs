@@ -36,13 +36,15 @@ pub enum Fault {
     MembersKilled,
     /// Revisions are compacted up to the present one.
     Compacted,
+    /// All leases are ended before their time.
+    LeasesEnded,
     AgentStopped,
     AgentKilled,
     ProgramKilled,
 }
 
 impl Fault {
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 21] = [
         Self::HostCutOff,
         Self::HostMute,
         Self::HostDeaf,
@@ -60,6 +62,7 @@ impl Fault {
         Self::MemberDiskFull,
         Self::MembersKilled,
         Self::Compacted,
+        Self::LeasesEnded,
         Self::AgentStopped,
         Self::AgentKilled,
         Self::ProgramKilled,
@@ -101,6 +104,7 @@ impl Fault {
             Self::MemberDiskFull => return fill_disk(world, member),
             Self::MembersKilled => members.iter().for_each(|member| world.members[*member].kill()),
             Self::Compacted => return compact(world),
+            Self::LeasesEnded => return world.end_leases(),
             Self::AgentStopped => world.hosts[host].signal_agent(Signal::SIGSTOP),
             Self::AgentKilled => world.hosts[host].exchange_agent(),
             Self::ProgramKilled => return kill_one_inside(world, host),

@@ -131,11 +131,13 @@ fn fails(world: &mut World, faults: &[Fault], length: Duration, dice: &mut Dice,
     }
 }
 
-/// How long it lasts: longer than a lease, where leases are about it.
+/// How long it lasts: longer than a lease where leases are about it, and than two of a host that may have its lock taken over, since this etcd may
+/// end leases early.
 fn length_of(fault: Fault, is_leased: bool) -> Duration {
     use Fault::{AgentStopped, HostCutOff, LeaderCutOff, LeaderStopped};
     let beyond_a_lease = match (is_leased, fault) {
-        (true, AgentStopped | HostCutOff | LeaderCutOff | LeaderStopped) => LEASE,
+        (true, AgentStopped | HostCutOff) => 2 * LEASE,
+        (true, LeaderCutOff | LeaderStopped) => LEASE,
         (false, AgentStopped) => PLACE,
         _ => 0,
     };

@@ -1,7 +1,6 @@
-//! Faults that break the lock: the check finds them, in what programs of the real thing wrote down.
+//! Faults that break the lock: the check finds them, in what programs of the real thing wrote down. And one that must not break it.
 
-use crate::{cables::alone, host::Agency, program::now, runs::agencies, world::World};
-use nix::sys::signal::Signal;
+use crate::{cables::alone, host::Agency, runs::agencies, world::World};
 use std::{process::Command, time::Duration};
 use support::limit;
 
@@ -14,32 +13,6 @@ fn world(is_leased: bool, agencies: [Agency; 3]) -> World {
     let mut world = World::begin(is_leased, agencies).unwrap();
     world.start_programs();
     world
-}
-
-/// Stops the agent of this host while its lock is home: it stays home then.
-fn stop_at_home(world: &mut World, host: usize) {
-    support::until("the lock is home where the agent is stopped", || {
-        world.goes_on(Duration::from_millis(20));
-        world.hosts[host].signal_agent(Signal::SIGSTOP);
-        // What was under way has ended by then.
-        world.goes_on(Duration::from_millis(300));
-        let since = now();
-        world.goes_on(Duration::from_millis(100));
-        let is_home = world.hosts[host].entered_last() > since;
-        if !is_home {
-            world.hosts[host].resume_agent();
-        }
-        is_home
-    });
-}
-
-/// Waits until a program of another host than this one has entered since.
-fn until_another_is_in(world: &mut World, host: usize) {
-    let since = now();
-    support::until("another host has the lock too", || {
-        world.goes_on(Duration::from_millis(20));
-        (0..world.hosts.len()).any(|other| other != host && world.hosts[other].entered_last() > since)
-    });
 }
 
 /// Whether the check finds what it has to find, in the end.
@@ -55,11 +28,11 @@ fn is_found(mut world: World) {
 fn a_host_that_is_forgotten_and_goes_on_is_found() {
     alone(|| {
         let mut world = world(false, agencies(false));
-        stop_at_home(&mut world, 0);
+        world.stop_at_home(0);
         let mut forget = Command::new(env!("CARGO_BIN_EXE_turnlock-link"));
         forget.args(["forget", "a", "--endpoints", "10.77.0.1:2379"]);
         assert!(limit::status(&mut forget).unwrap().success());
-        until_another_is_in(&mut world, 0);
+        world.until_another_is_in(0);
         is_found(world);
     });
 }
@@ -71,9 +44,25 @@ fn a_lease_by_another_clock_than_that_of_the_programs_is_found() {
         agencies[0] =
             Agency { booted_earlier: 1_000, programs_have_another_clock: true, ..agencies[0].clone() };
         let mut world = world(true, agencies);
-        stop_at_home(&mut world, 0);
-        until_another_is_in(&mut world, 0);
+        world.stop_at_home(0);
+        world.until_another_is_in(0);
         is_found(world);
+    });
+}
+
+/// As a member does that was the leader and does not know of the new one (etcd#15247).
+#[test]
+fn leases_that_etcd_ends_early_let_no_other_host_in_beside_the_one_that_has_the_lock() {
+    alone(|| {
+        let mut world = world(true, agencies(true));
+        world.until_each_host_is_in();
+        world.stop_at_home(0);
+        assert!(world.end_leases());
+        world.until_another_is_in(0);
+        world.heal();
+        world.until_each_host_is_in();
+        let seen = world.is_over().0.unwrap();
+        assert!(seen.told > 0, "it was no hand-over: {seen:?}");
     });
 }
 

@@ -138,6 +138,32 @@ impl World {
         }
     }
 
+    /// Stops the agent of this host while its lock is home: it stays home then.
+    pub fn stop_at_home(&mut self, host: usize) {
+        support::until("the lock is home where the agent is stopped", || {
+            self.goes_on(LOOK);
+            self.hosts[host].signal_agent(Signal::SIGSTOP);
+            // What was under way has ended by then.
+            self.goes_on(Duration::from_millis(300));
+            let since = now();
+            self.goes_on(Duration::from_millis(100));
+            let is_home = self.hosts[host].entered_last() > since;
+            if !is_home {
+                self.hosts[host].resume_agent();
+            }
+            is_home
+        });
+    }
+
+    /// Waits until a program of another host than this one has entered since.
+    pub fn until_another_is_in(&mut self, host: usize) {
+        let since = now();
+        support::until("another host has the lock too", || {
+            self.goes_on(LOOK);
+            self.hosts.iter().enumerate().any(|(at, other)| at != host && other.entered_last() > since)
+        });
+    }
+
     fn tend(&mut self) {
         for host in &mut self.hosts {
             host.tend().unwrap_or_else(|why| panic!("{why}"));
@@ -154,6 +180,15 @@ impl World {
             let output = limit::output(&mut command).unwrap();
             output.status.success().then(|| String::from_utf8(output.stdout).unwrap())
         })
+    }
+
+    /// Ends all leases before their time. Returns whether that was done.
+    pub fn end_leases(&self) -> bool {
+        let Some(said) = self.ctl(&["lease", "list"]) else { return false };
+        // The first line says how many there are.
+        let leases = said.lines().skip(1).map(str::trim).filter(|lease| !lease.is_empty());
+        // One may have ended by itself.
+        leases.filter(|lease| self.ctl(&["lease", "revoke", lease]).is_some()).count() > 0
     }
 
     /// What all programs wrote down, so far.
