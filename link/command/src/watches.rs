@@ -73,11 +73,13 @@ pub async fn watch(
     }
 }
 
-/// Opens the stream, with the watch of the registration, and returns whether that is what it was: it may have changed before.
+/// Opens the stream, with the watch of the registration, if that is what it was, which is returned besides. What is watched begins after what was
+/// read: a member that is behind the others would tell of the registration itself when it catches up.
 async fn open(mut client: Client, registration: &Registration) -> Result<(WatchStream, bool), Error> {
-    let options = WatchOptions::new().with_watch_id(REGISTRATION);
-    let stream = client.watch_client().watch(registration.key(), Some(options)).await?;
     let found = client.get(registration.key(), None).await?;
+    let read = found.header().map_or(0, |header| header.revision());
+    let options = WatchOptions::new().with_watch_id(REGISTRATION).with_start_revision(read + 1);
+    let stream = client.watch_client().watch(registration.key(), Some(options)).await?;
     Ok((stream, registration.is(found.kvs())))
 }
 

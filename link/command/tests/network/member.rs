@@ -21,18 +21,20 @@ pub struct Member {
     pub station: Station,
     folder: tempfile::TempDir,
     place: usize,
+    options: Vec<&'static str>,
     process: Option<Child>,
     pub is_stopped: bool,
 }
 
 impl Member {
-    /// Starts the one of this place, and does not wait.
-    pub fn begin(switch: &Switch, place: usize) -> Result<Self, String> {
+    /// Starts the one of this place, with these options, and does not wait.
+    pub fn begin(switch: &Switch, place: usize, options: &[&'static str]) -> Result<Self, String> {
         let folder = tempfile::tempdir().unwrap();
         let memory = folder.path().join("disk");
         fs::create_dir(&memory).unwrap();
         let station = switch.station(place, Own { memory: Some(memory), booted_earlier: 0 })?;
-        let mut member = Self { station, folder, place, process: None, is_stopped: false };
+        let mut member =
+            Self { station, folder, place, options: options.into(), process: None, is_stopped: false };
         member.start();
         Ok(member)
     }
@@ -48,7 +50,7 @@ impl Member {
         command.args(["--name", &format!("m{}", self.place)]);
         command.args(["--listen-client-urls", &client, "--advertise-client-urls", &client]);
         command.args(["--listen-peer-urls", &peer, "--initial-advertise-peer-urls", &peer]);
-        command.args(["--initial-cluster", &all.join(",")]);
+        command.args(["--initial-cluster", &all.join(",")]).args(&self.options);
         self.process = Some(command.stdout(log.try_clone().unwrap()).stderr(log).spawn().unwrap());
     }
 
@@ -69,6 +71,15 @@ impl Member {
     /// Whether it knows of a leader.
     pub fn answers(&self) -> bool {
         self.metrics().is_some_and(|metrics| metrics.contains("etcd_server_has_leader 1"))
+    }
+
+    /// How many reads of keys it was asked for.
+    pub fn reads(&self) -> u64 {
+        const STARTED: &str = "grpc_server_started_total{grpc_method=\"Range\"";
+        let metrics = self.metrics().unwrap_or_default();
+        let count =
+            metrics.lines().find(|line| line.starts_with(STARTED)).and_then(|line| line.rsplit(' ').next());
+        count.and_then(|count| count.parse().ok()).unwrap_or(0)
     }
 
     /// What it counts; `None` if it does not say within a moment.

@@ -41,7 +41,7 @@ impl World {
     pub fn begin(is_leased: bool, agencies: [Agency; HOSTS]) -> Result<Self, String> {
         let switch = Switch::new(MEMBERS + HOSTS)?;
         let members =
-            (0..MEMBERS).map(|place| Member::begin(&switch, place)).collect::<Result<Vec<_>, _>>()?;
+            (0..MEMBERS).map(|place| Member::begin(&switch, place, &[])).collect::<Result<Vec<_>, _>>()?;
         let answers = || members.iter().all(Member::answers);
         support::until("the members have a leader", answers);
         let hosts = agencies.into_iter().enumerate();
