@@ -62,8 +62,7 @@ fn is_possible() -> Result<(), String> {
 pub struct Station {
     keeper: Actor,
     number: usize,
-    /// Where its own file system in memory is, if it has one.
-    memory: Option<PathBuf>,
+    own: Own,
 }
 
 /// What a station has besides its network.
@@ -114,17 +113,27 @@ impl Station {
 
     /// A program that runs there, and ends when this thread does.
     pub fn command(&self, program: &str) -> Command {
-        let of = |kind: &str| format!("/proc/{}/ns/{kind}", self.pid());
         let mut command = Command::new("nsenter");
-        command.arg(format!("--net={}", of("net"))).arg(format!("--mount={}", of("mnt")));
-        command.arg(format!("--time={}", of("time_for_children")));
+        let mut has = |option: &str, kind: &str, is_own: bool| {
+            if is_own {
+                command.arg(format!("{option}=/proc/{}/ns/{kind}", self.pid()));
+            }
+        };
+        has("--net", "net", true);
+        has("--mount", "mnt", self.own.memory.is_some());
+        has("--time", "time_for_children", self.has_own_clock());
         command.args(["setpriv", "--pdeathsig", "KILL", program]).stdin(Stdio::null());
         command
     }
 
+    /// Whether its clock is another than this machine's.
+    pub fn has_own_clock(&self) -> bool {
+        self.own.booted_earlier > 0
+    }
+
     /// Its own file system, as this process sees it.
     pub fn memory(&self) -> PathBuf {
-        let inside = self.memory.as_ref().expect("a station that has one");
+        let inside = self.own.memory.as_ref().expect("a station that has one");
         PathBuf::from(format!("/proc/{}/root{}", self.pid(), inside.display()))
     }
 
@@ -172,14 +181,13 @@ impl Switch {
     /// Lays a cable to a new station. Stations are numbered from 0. Each knows the hardware addresses of all others for good, so that what
     /// goes from one to another depends on that alone.
     pub fn station(&self, number: usize, own: Own) -> Result<Station, String> {
-        let Own { memory, booted_earlier } = own;
-        let folder = memory.as_ref().map(|path| path.to_string_lossy().into_owned()).unwrap_or_default();
-        let mut keeper = Actor::start("keeper", &[&folder, &booted_earlier.to_string()]);
+        let folder = own.memory.as_ref().map(|path| path.to_string_lossy().into_owned()).unwrap_or_default();
+        let mut keeper = Actor::start("keeper", &[&folder, &own.booted_earlier.to_string()]);
         let said = keeper.hear();
         if said != "apart" {
             return Err(said);
         }
-        let station = Station { keeper, number, memory };
+        let station = Station { keeper, number, own };
         let (port, pid) = (format!("port{number}"), station.pid().to_string());
         let (address, hardware) = (format!("{}/24", address(number)), hardware_address(number));
         let pair = ["link", "add", &port, "type", "veth", "peer", "name", "eth0", "address", &hardware];

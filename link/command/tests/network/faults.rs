@@ -1,6 +1,7 @@
 //! What is done to the hosts, to the members and to the network, until [`World::heal`].
 
 use crate::{
+    clock::{self, WrongClock},
     member::MEMBERS,
     world::{HOSTS, World},
 };
@@ -41,10 +42,14 @@ pub enum Fault {
     AgentStopped,
     AgentKilled,
     ProgramKilled,
+    /// `CLOCK_REALTIME` of all is set forward.
+    ClockAhead,
+    /// It is set back.
+    ClockBehind,
 }
 
 impl Fault {
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 23] = [
         Self::HostCutOff,
         Self::HostMute,
         Self::HostDeaf,
@@ -66,7 +71,14 @@ impl Fault {
         Self::AgentStopped,
         Self::AgentKilled,
         Self::ProgramKilled,
+        Self::ClockAhead,
+        Self::ClockBehind,
     ];
+
+    /// Whether it happens to no one but those that the test started, or was asked for.
+    pub fn is_allowed(self) -> bool {
+        !matches!(self, Self::ClockAhead | Self::ClockBehind) || clock::may_be_set()
+    }
 
     /// Begins it. Returns whether it came about.
     pub fn begins(self, world: &mut World, dice: &mut Dice) -> bool {
@@ -108,6 +120,11 @@ impl Fault {
             Self::AgentStopped => world.hosts[host].signal_agent(Signal::SIGSTOP),
             Self::AgentKilled => world.hosts[host].exchange_agent(),
             Self::ProgramKilled => return kill_one_inside(world, host),
+            Self::ClockAhead | Self::ClockBehind => {
+                // One that is wrong already is right first.
+                world.clock = None;
+                world.clock = Some(WrongClock::set(self == Self::ClockAhead));
+            }
         }
         true
     }

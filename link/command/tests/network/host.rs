@@ -144,14 +144,15 @@ impl Host {
     /// Starts a program, with a number that no other one has.
     pub fn start_program(&mut self, folder: &Path, number: u64, is_leased: bool) {
         let history = folder.join(format!("{}.{number}", self.name));
-        let keeper = self.station.pid().to_string();
+        let has_its_clock = self.station.has_own_clock() && !self.agency.programs_have_another_clock;
+        let keeper = if has_its_clock { self.station.pid().to_string() } else { String::new() };
         let words = [
             self.path().to_str().unwrap(),
             folder.join("register").to_str().unwrap(),
             history.to_str().unwrap(),
             &number.to_string(),
             &is_leased.to_string(),
-            &if self.agency.programs_have_another_clock { String::new() } else { keeper },
+            &keeper,
         ]
         .map(str::to_owned);
         let mut actor = Actor::start("program", &words.each_ref().map(String::as_str));

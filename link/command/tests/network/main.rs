@@ -4,6 +4,7 @@
 mod behind;
 mod cables;
 mod check;
+mod clock;
 mod faults;
 mod history;
 mod host;

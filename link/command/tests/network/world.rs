@@ -3,6 +3,7 @@
 use crate::{
     cables::{Station, Switch},
     check::{self, Seen},
+    clock::WrongClock,
     history::History,
     host::{Agency, Host},
     member::{MEMBERS, Member},
@@ -31,6 +32,7 @@ pub struct World {
     /// The cables that are out, and the directions that are cut, by the numbers of the stations.
     out: Vec<usize>,
     cuts: Vec<(usize, usize)>,
+    pub clock: Option<WrongClock>,
 }
 
 impl World {
@@ -50,7 +52,7 @@ impl World {
         let folder = tempfile::tempdir().unwrap();
         Register::create(&folder.path().join("register"));
         let (out, cuts) = (Vec::new(), Vec::new());
-        Ok(Self { members, hosts, switch, folder, is_leased, numbers: 0, out, cuts })
+        Ok(Self { members, hosts, switch, folder, is_leased, numbers: 0, out, cuts, clock: None })
     }
 
     /// Has each host have its programs again.
@@ -90,6 +92,7 @@ impl World {
 
     /// Ends all that [`crate::faults`] has begun.
     pub fn heal(&mut self) {
+        self.clock = None;
         for (from, to) in std::mem::take(&mut self.cuts) {
             self.switch.heal(self.station(from), self.station(to));
         }
@@ -174,7 +177,9 @@ impl World {
     pub fn ctl(&self, arguments: &[&str]) -> Option<String> {
         self.members.iter().find_map(|member| {
             let endpoint = format!("{}:2379", member.station.address());
-            let mut command = Command::new("etcdctl");
+            // Not all of its commands have its limit.
+            let mut command = Command::new("timeout");
+            command.args(["--signal", "KILL", "5", "etcdctl"]);
             command.env("ETCDCTL_API", "3").env("ETCDCTL_ENDPOINTS", endpoint);
             command.args(["--command-timeout", "2s", "--dial-timeout", "1s"]).args(arguments);
             let output = limit::output(&mut command).unwrap();
