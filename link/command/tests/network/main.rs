@@ -1,6 +1,7 @@
 //! Linked locks over a network that fails: three members of etcd and three hosts, each in network namespaces of its own, at one switch. What
 //! programs do is written down and checked. As root, with etcd; else each test says that it is left out, and why.
 
+mod apart;
 mod behind;
 mod cables;
 mod check;

@@ -57,11 +57,15 @@ impl World {
 
     /// Has each host have its programs again.
     pub fn start_programs(&mut self) {
-        for host in &mut self.hosts {
-            while host.programs.len() < PROGRAMS {
-                self.numbers += 1;
-                host.start_program(self.folder.path(), self.numbers, self.is_leased);
-            }
+        (0..HOSTS).for_each(|host| self.start_programs_at(host));
+    }
+
+    /// Has this host have them.
+    pub fn start_programs_at(&mut self, host: usize) {
+        let host = &mut self.hosts[host];
+        while host.programs.len() < PROGRAMS {
+            self.numbers += 1;
+            host.start_program(self.folder.path(), self.numbers, self.is_leased);
         }
     }
 
