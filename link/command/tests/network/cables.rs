@@ -78,7 +78,9 @@ pub struct Own {
 pub fn keeper(words: &[String]) {
     let made = make_namespaces(&words[0], words[1].parse().unwrap());
     say(made.as_ref().map_or_else(String::as_str, |()| "apart"));
-    hear();
+    loop {
+        hear();
+    }
 }
 
 fn make_namespaces(memory: &str, booted_earlier: u64) -> Result<(), String> {
@@ -135,6 +137,11 @@ impl Station {
     pub fn memory(&self) -> PathBuf {
         let inside = self.own.memory.as_ref().expect("a station that has one");
         PathBuf::from(format!("/proc/{}/root{}", self.pid(), inside.display()))
+    }
+
+    /// Has its keeper stay, which else ends after ten minutes.
+    pub fn is_needed(&mut self) {
+        self.keeper.tell("stay");
     }
 
     /// Runs `act` on a thread in its network.

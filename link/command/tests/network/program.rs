@@ -12,6 +12,8 @@ use turnlock::{Error, LockFile, MutexGuard};
 
 /// What the lock is called.
 pub const LOCK: &str = "accounts";
+/// A program that comes to nothing for so long, in seconds, is ended.
+const HANGS: u64 = 300;
 /// How long it waits for the lock before it looks whether it is to end.
 const WAITS: Duration = Duration::from_secs(2);
 
@@ -39,6 +41,7 @@ pub fn program(words: &[String]) {
     let mutex = file.mutex(LOCK).unwrap();
     say("ready");
     while !limit::is_readable(&std::io::stdin(), Duration::ZERO) {
+        limit::end_this_process_after(limit::seconds(HANGS));
         match mutex.lock_for(WAITS) {
             Ok(guard) => program.is_inside(guard),
             Err(Error::TimedOut(_)) => program.note(&format!("late {}", now())),

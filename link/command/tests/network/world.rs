@@ -133,6 +133,8 @@ impl World {
             let out: Vec<_> = self.hosts.iter().filter(|host| host.entered_last() <= since).collect();
             if out.is_empty() {
                 watchdog::sign_of_life();
+                self.members.iter_mut().for_each(|member| member.station.is_needed());
+                self.hosts.iter_mut().for_each(|host| host.station.is_needed());
                 return Duration::from_nanos(now() - since);
             }
             if now() > since + limit {
