@@ -150,6 +150,38 @@ fn what_another_host_left_with_its_lease_is_told_as_a_death() {
 }
 
 #[test]
+fn a_lock_whose_lease_may_have_been_ended_early_is_left_alone_until_its_host_has_closed_it() {
+    let config = Config { distrust: LEASED.lease, ..LEASED };
+    let (mut agent, actions) = Agent::new(host("a"), config, AWAY, 0, 0);
+    let ended = taken(Some("b"), None, &[("a", 25)]);
+    let actions = agent.on(0, answered(&actions, Ok(Reply::Listed(taken(Some("b"), None, &[])))));
+    let actions = agent.on(0, answered(&actions, Ok(Reply::Granted { lease: 7 })));
+    let actions = agent.on(0, answered(&actions, Ok(Reply::Committed(true))));
+    let listed = Ok(Reply::Listed(ended.clone()));
+    assert_eq!(agent.on(0, answered(&actions, listed)), [Action::WakeAt(ADMITS / 4)]);
+    let mut given_up = agent.clone();
+    // It looks again, and keeps the lease of its place, and that is all.
+    let actions = agent.on(LEASED.lease - 1, Event::Time);
+    let listed = Event::Answered { call: list_of(&actions), reply: Ok(Reply::Listed(ended)) };
+    let kept = actions.iter().find_map(|action| match action {
+        Action::Call { number, request: Request::KeepAlive { lease: 7 } } => Some(*number),
+        _ => None,
+    });
+    let kept = Event::Answered { call: kept.unwrap(), reply: Ok(Reply::Alive(true)) };
+    for event in [kept, listed] {
+        assert_eq!(agent.on(LEASED.lease - 1, event), [Action::WakeAt(LEASED.lease)]);
+    }
+    let takes = |actions: &[Action]| matches!(call(actions).1, Request::Transaction { .. });
+    assert!(takes(&agent.on(LEASED.lease, Event::Time)));
+    // Once the other host has said what it knows of the data, nothing is waited for.
+    let soon = LEASED.fresh;
+    let actions = given_up.on(soon, Event::Time);
+    let known = taken(None, None, &[("a", 25)]);
+    let listed = Event::Answered { call: list_of(&actions), reply: Ok(Reply::Listed(known)) };
+    assert!(takes(&given_up.on(soon, listed)));
+}
+
+#[test]
 fn a_lock_comes_home_by_a_lease_that_goes_on_alone() {
     let (mut agent, actions) = Agent::new(host("a"), LEASED, AWAY, 0, 0);
     let actions = agent.on(0, answered(&actions, Ok(Reply::Listed(taken(None, None, &[])))));
