@@ -22,7 +22,7 @@ pub struct Config {
     pub margin: Nanoseconds,
     /// Leased: how long the privilege of a host is left alone whose lease ended before that host gave it up; 0: it is not. An engine that may
     /// end a lease before its time leaves that host's programs inside meanwhile: they are admitted, and not told, until the deadline, so the
-    /// length of the lease is what is needed.
+    /// length of the lease is what is needed, and what two clocks differ by in that time.
     pub distrust: Nanoseconds,
     /// How long a call may take before the keys are listed again.
     pub answer: Nanoseconds,

@@ -76,7 +76,8 @@ impl Run {
             if config.mode == Mode::Leased
                 && let Some(version) = self.cluster.ends_leases_early(&members).await
             {
-                config.distrust = config.lease;
+                // Clocks differ by a tenth of the hundredth.
+                config.distrust = config.lease + config.lease / 100;
                 print::message(&sentences::distrusts(&version, config.lease));
             }
             let agents = Agents::begin(members, cluster.prefix(), host, registration, config, local)?;

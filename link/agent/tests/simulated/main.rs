@@ -191,8 +191,23 @@ fn every_short_schedule_of_two_hosts_at_a_leased_lock() {
     assert!(states > 10_000);
 }
 
-/// A program stays inside while its host is in trouble of each kind, with clocks of each kind; another host takes the lock over. Returns how often.
-fn overtake(fault: Option<Fault>) -> Result<u32, Wrong> {
+#[test]
+fn every_short_schedule_of_two_hosts_at_a_lock_whose_lease_the_engine_may_end_early() {
+    let setup = Setup {
+        drifts: vec![DRIFT, -DRIFT],
+        mode: Mode::Leased,
+        stranger: None,
+        fault: None,
+        ends_early: true,
+    };
+    let states = search_all(one_inside(&setup).unwrap(), 8, 1);
+    println!("{states} states of 8 steps and 1 fault from when a program is inside");
+    assert!(states > 10_000);
+}
+
+/// A program stays inside while its host is in trouble of each kind, with clocks of each kind, and the engine ends its lease at once, if
+/// `ends_early`; another host takes the lock over. Returns how often.
+fn overtake(fault: Option<Fault>, ends_early: bool) -> Result<u32, Wrong> {
     let mut overtaken = 0;
     let clocks = [-DRIFT, 0, DRIFT];
     for drifts in clocks.iter().flat_map(|one| clocks.map(|other| vec![*one, other])) {
@@ -203,15 +218,13 @@ fn overtake(fault: Option<Fault>) -> Result<u32, Wrong> {
             Step::Cut(0, Cut::Sent),
             Step::Cut(0, Cut::Both),
         ] {
-            let setup = Setup {
-                drifts: drifts.clone(),
-                mode: Mode::Leased,
-                stranger: None,
-                fault,
-                ends_early: false,
-            };
+            let setup =
+                Setup { drifts: drifts.clone(), mode: Mode::Leased, stranger: None, fault, ends_early };
             let mut world = one_inside(&setup)?;
             world.go(trouble)?;
+            if ends_early {
+                world.go(Step::EndEarly)?;
+            }
             // Within two leases, of which each is kept some times, the other one is inside.
             for _ in 0..200 {
                 world.go(if world.messages.is_empty() { Step::Wait } else { Step::Deliver(0) })?;
@@ -228,7 +241,13 @@ fn overtake(fault: Option<Fault>) -> Result<u32, Wrong> {
 
 #[test]
 fn a_program_that_stays_inside_is_told_before_one_at_another_host_comes_in() {
-    assert_eq!(overtake(None), Ok(45));
-    let wrong = overtake(Some(Fault::GivesNoTimeToLeave)).expect_err("it is not found");
-    assert!(wrong.contains("too soon after one at"), "{wrong}");
+    assert_eq!(overtake(None, false), Ok(45));
+    assert_eq!(overtake(None, true), Ok(45));
+    for (fault, ends_early, why) in [
+        (Fault::GivesNoTimeToLeave, false, "too soon after one at"),
+        (Fault::TrustsTheEngine, true, "is home at a, which has not the privilege"),
+    ] {
+        let wrong = overtake(Some(fault), ends_early).expect_err("it is not found");
+        assert!(wrong.contains(why), "{wrong}");
+    }
 }

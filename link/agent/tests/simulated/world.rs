@@ -2,7 +2,7 @@
 
 use crate::{
     fault::Fault,
-    host::{Cut, OneHost, Stopped},
+    host::{Cut, DRIFT, OneHost, Stopped},
     store::{Store, Told},
 };
 use std::collections::BTreeSet;
@@ -135,7 +135,8 @@ impl World {
                 mode => mode,
             };
             let distrusts = setup.ends_early && setup.fault != Some(Fault::TrustsTheEngine);
-            let distrust = if distrusts { CONFIG.lease } else { 0 };
+            let differ = 2 * CONFIG.lease / 1000 * DRIFT as u64;
+            let distrust = if distrusts { CONFIG.lease + differ } else { 0 };
             OneHost::new(at, Config { mode, distrust, ..CONFIG }, *drift)
         };
         Self {
