@@ -15,7 +15,7 @@ const LEASE: u64 = 3;
 const PLACE: u64 = 10;
 
 /// How long nothing fails, between faults.
-const CALM: Duration = Duration::from_millis(500);
+const CALM: Duration = Duration::from_millis(300);
 
 /// For how long faults come at random, once each of them has come: `TURNLOCK_NETWORK_LONG` seconds.
 fn seconds() -> u64 {
