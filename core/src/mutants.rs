@@ -252,6 +252,12 @@ pub enum Mutant {
     NoFenceBeforeBell,
     /// The entry step does not look whether a linked lock is away.
     AwayUnseen,
+    /// The entry step of a reader does not look whether a linked rwlock is away.
+    ReaderEntersAway,
+    /// A revocation or an upgrade that is given up leaves the bias of a leased rwlock to the readers.
+    CancelsOverLease,
+    /// An upgrade does not look whether the block of a linked rwlock has a token for it.
+    UpgradesBeyondBlock,
     /// A linked lock comes home before the block of tokens is set.
     HomeBeforeTokens,
     /// An agent that brings its lock home unparks no program.
@@ -266,7 +272,7 @@ pub enum Mutant {
 
 impl Mutant {
     /// Every mutant. The table in `docs/reliability.md` says what catches it.
-    pub const ALL: [Mutant; 126] = [
+    pub const ALL: [Mutant; 129] = [
         Mutant::NoChoosing,
         Mutant::NoFenceAfterChoosing,
         Mutant::NoFenceBeforeWait,
@@ -388,6 +394,9 @@ impl Mutant {
         Mutant::NoFenceToWant,
         Mutant::NoFenceBeforeBell,
         Mutant::AwayUnseen,
+        Mutant::ReaderEntersAway,
+        Mutant::CancelsOverLease,
+        Mutant::UpgradesBeyondBlock,
         Mutant::HomeBeforeTokens,
         Mutant::HomeUnheard,
         Mutant::WantsUnheard,
@@ -418,33 +427,6 @@ pub fn release_unless(mutant: Mutant) -> Ordering {
 }
 
 #[cfg(feature = "mutants")]
-pub use switch::{is_on, switch_on};
-
+mod switch;
 #[cfg(feature = "mutants")]
-mod switch {
-    use super::Mutant;
-    use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
-
-    const UNREAD: u8 = 255;
-    // Not through `sync`: this switch is the test's own and must not be a step of the model.
-    static ON: AtomicU8 = AtomicU8::new(UNREAD);
-
-    /// Switches one mutant (or none) on in this process from now on.
-    pub fn switch_on(mutant: Option<Mutant>) {
-        ON.store(mutant.map_or(0, |mutant| mutant as u8), Relaxed);
-    }
-
-    /// Returns whether this mutant is switched on in this process.
-    pub fn is_on(mutant: Mutant) -> bool {
-        let mut now = ON.load(Relaxed);
-        if now == UNREAD {
-            let name = std::env::var("TURNLOCK_MUTANT").unwrap_or_default();
-            now = Mutant::ALL
-                .iter()
-                .find(|mutant| format!("{mutant:?}") == name)
-                .map_or(0, |mutant| *mutant as u8);
-            ON.store(now, Relaxed);
-        }
-        now == mutant as u8
-    }
-}
+pub use switch::{is_on, switch_on};

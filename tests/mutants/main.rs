@@ -35,7 +35,9 @@ fn files_in(folder: &Path, files: &mut Vec<PathBuf>) {
 fn switches_in(root: &Path) -> (BTreeSet<String>, Vec<String>) {
     let (mut files, mut found, mut others) = (Vec::new(), BTreeSet::new(), Vec::new());
     SOURCES.iter().for_each(|folder| files_in(&root.join(folder), &mut files));
-    for path in files.iter().filter(|path| !path.ends_with("core/src/mutants.rs")) {
+    let are_switches =
+        |path: &Path| path.ends_with("core/src/mutants.rs") || path.ends_with("core/src/mutants/switch.rs");
+    for path in files.iter().filter(|path| !are_switches(path)) {
         let text = fs::read_to_string(path).unwrap();
         let name =
             |rest: &str| rest.chars().take_while(|letter| letter.is_alphanumeric()).collect::<String>();

@@ -121,6 +121,9 @@ impl<C: ClaimCell> QueueHead for InCells<'_, C> {
     }
 
     fn is_kept_waiting<L: Lock<Claims = Self>>(lock: &L, first: usize, me: Option<usize>) -> bool {
+        if lock.link().is_some_and(|link| link.is_away()) {
+            return true;
+        }
         let is_inside = |slot: usize| Some(slot) != me && lock.held(slot).load(Acquire) != 0;
         let queue = lock.queue();
         let claim = queue.claims.read(first);
@@ -139,6 +142,10 @@ impl<C: ClaimCell> QueueHead for InCells<'_, C> {
 
     fn record_left<S: Site<Lock: Lock<Claims = Self>>>(attempt: &Attempt<S>) {
         readers::record_left(attempt);
+    }
+
+    fn end_bias<S: Site<Lock: Lock<Claims = Self>>>(attempt: &Attempt<S>) {
+        readers::end_bias(attempt);
     }
 
     fn leave_retaken<S: Site<Lock: Lock<Claims = Self>>>(attempt: &Attempt<S>) {

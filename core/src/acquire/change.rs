@@ -2,6 +2,7 @@
 
 use super::{
     attempt::Attempt,
+    link,
     local::Holding,
     operations::Acquisition,
     queue::QueueWait,
@@ -82,7 +83,7 @@ where
         if alone.is_err() && !site.is_ours() {
             return alone.map(|()| 0);
         }
-        let token = alone.and_then(|()| {
+        let token = alone.and_then(|()| link::check_upgrade(self)).and_then(|()| {
             let token = lock.ownership().claim_token(lock.held(me));
             token.ok_or_else(|| site.overwritten(Overwritten::Token))
         });

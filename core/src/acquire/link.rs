@@ -37,6 +37,26 @@ pub fn has_lease_ended<S: Site>(attempt: &Attempt<S>) -> bool {
     attempt.config.is_linked && !lease_runs(attempt)
 }
 
+/// Returns whether the lock is leased: then no fast path may begin that does not look at the link. Whoever asks, also a participant that is not
+/// kept out by the link, such as the agent.
+pub fn is_leased(lock: &impl Lock) -> bool {
+    lock.link().is_some_and(|link| link.is_leased())
+}
+
+/// Checks that an upgradable holder, which all others have left, may take a fencing token. No other participant has taken one since it was
+/// admitted, but it may itself; and the lease may be over by now. It does not wait for the agent, which may wait for it to move the lock away.
+///
+/// # Errors
+/// [`Error::WouldBlock`]; the agent was told.
+#[inline]
+pub fn check_upgrade<S: Site>(attempt: &Attempt<S>) -> Result<()> {
+    if is_admitted(attempt) {
+        return Ok(());
+    }
+    call_agent(attempt.site.lock());
+    Err(Limit::Never.passed())
+}
+
 #[cold]
 fn lease_runs<S: Site>(attempt: &Attempt<S>) -> bool {
     attempt.site.lock().link().is_none_or(|link| link.lease_runs(|| attempt.site.boot_time()))
@@ -145,7 +165,9 @@ impl<S: Site> Attempt<S> {
         })
     }
 
-    /// Acts on the link in the entry step, where the lock has no bias any more; then leaves the queue, having held nothing.
+    /// Acts on the link in the entry step, where no other participant is inside and the lock has no bias and no reserved place any more; then
+    /// leaves the queue, having held nothing. Its claim is one of the whole lock, which conflicts with every other: every place before it is
+    /// revoked, and one behind it was not inside since, so that it has none.
     fn as_head(&self, limit: Limit, act: impl FnOnce(Link<'_>)) -> Result<()> {
         let (site, lock, me) = (&self.site, self.site.lock(), self.site.me());
         let idle = site.local().begin().ok_or(Error::Deadlock)?;
@@ -154,11 +176,8 @@ impl<S: Site> Attempt<S> {
         }
         self.write_claim();
         let entered = queue::enter_as_head(self, limit).map(|()| {
-            if lock.revoking_since() != 0 {
-                lock.set_revoking_since(0);
-            }
             // Before the word: should we die between the two, the lock is home, and unbiased.
-            lock.bias().unbias();
+            HeadOf::<S>::end_bias(self);
             if let Some(link) = lock.link() {
                 act(link);
             }

@@ -90,14 +90,11 @@ impl QueueHead for Always {
             && site.lock().ownership().has_tokens_for_bias()
             && link::may_begin_bias(attempt)
             && !attempt.is_another_queued_for_good();
-        if site.lock().revoking_since() != 0 {
-            site.lock().set_revoking_since(0);
-        }
         // Since when a biased acquisition lasts is not written down.
         site.lock().set_since(me, if biased { 0 } else { site.now() });
         // Whether it is biased again below or not: if this participant dies between the two, the word no longer names the former
         // owner, whom a head that gives up its revocation would let in again without the notice.
-        site.lock().bias().unbias();
+        Self::end_bias(attempt);
         let Some(token) = site.lock().ownership().claim_token(site.lock().held(me)) else {
             attempt.withdraw();
             return Err(site.overwritten(Overwritten::Token));
@@ -177,6 +174,15 @@ impl QueueHead for Always {
     #[inline]
     fn record_left<S: Site<Lock: Lock<Claims = Self>>>(attempt: &Attempt<S>) {
         attempt.site.local().record(None);
+    }
+
+    #[inline]
+    fn end_bias<S: Site<Lock: Lock<Claims = Self>>>(attempt: &Attempt<S>) {
+        let lock = attempt.site.lock();
+        if lock.revoking_since() != 0 {
+            lock.set_revoking_since(0);
+        }
+        lock.bias().unbias();
     }
 
     fn leave_retaken<S: Site<Lock: Lock<Claims = Self>>>(attempt: &Attempt<S>) {

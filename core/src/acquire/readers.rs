@@ -4,6 +4,7 @@
 use super::{
     bias, eviction,
     fast_path::UnlockOutcome,
+    link,
     local::Holding,
     reservation,
     site::{Attempt, Limit, Lock, Overwritten, Progress, Site, Waiter},
@@ -57,51 +58,53 @@ pub fn leave_retaken<S: Site>(attempt: &Attempt<S>) {
 #[inline]
 pub fn take_at_once<S: Site>(attempt: &Attempt<S>, number: u64) -> bool {
     let lock = attempt.site.lock();
-    match attempt.hold_class() {
-        HoldClass::Alone => {
-            if lock.shared_bias().may_have_readers() || !eviction::publish_trying(attempt) {
-                return false;
-            }
-            if !lock.shared_bias().may_have_readers() {
-                return true;
-            }
-        }
-        HoldClass::Reader => {
-            if !eviction::publish_trying(attempt) {
-                return false;
-            }
-            if !is_before_an_upgrade(attempt, number, &Skipped::NONE) {
-                return true;
-            }
-        }
-        HoldClass::Permits => {
-            if !eviction::publish_trying(attempt) {
-                return false;
-            }
-            if !has_capacity_changed(attempt) {
-                return true;
-            }
-        }
-        HoldClass::Upgradable | HoldClass::Granule | HoldClass::Member => {
-            return eviction::publish_trying(attempt);
-        }
+    let hold_class = attempt.hold_class();
+    if hold_class == HoldClass::Alone && lock.shared_bias().may_have_readers()
+        || !eviction::publish_trying(attempt)
+    {
+        return false;
+    }
+    let may_enter = match hold_class {
+        HoldClass::Alone => !lock.shared_bias().may_have_readers(),
+        HoldClass::Reader => !is_before_an_upgrade(attempt, number, &Skipped::NONE),
+        HoldClass::Permits => !has_capacity_changed(attempt),
+        HoldClass::Upgradable | HoldClass::Granule | HoldClass::Member => true,
+    };
+    if may_enter && link::is_admitted(attempt) {
+        return true;
     }
     step_back(attempt);
     false
 }
 
-/// Takes the entry step of the head of the queue, once no participant is inside that conflicts with its claim.
+/// Takes the entry step of the head of the queue, once no participant is inside that conflicts with its claim, and the link admits it.
 pub fn take_as_head<S: Site>(
     attempt: &Attempt<S>,
     waiter: &mut S::Waiter,
     number: u64,
     skipped: &Skipped,
 ) -> Result<Progress<bool>> {
-    if attempt.hold_class() == HoldClass::Alone {
-        return take_as_writer(attempt, waiter);
+    loop {
+        let progress = if attempt.hold_class() == HoldClass::Alone {
+            take_as_writer(attempt, waiter)?
+        } else {
+            take_beside_others(attempt, number, skipped)
+        };
+        if !matches!(progress, Progress::Done(_)) || link::is_admitted(attempt) {
+            return Ok(progress);
+        }
+        if attempt.hold_class() == HoldClass::Alone {
+            // All are outside: the readers need not be waited for anew, and one that gives up has no revocation to cancel.
+            end_bias(attempt);
+        }
+        step_back(attempt);
+        link::wait_until_admitted(attempt, waiter)?;
     }
+}
+
+fn take_beside_others<S: Site>(attempt: &Attempt<S>, number: u64, skipped: &Skipped) -> Progress<bool> {
     if !eviction::publish_trying(attempt) {
-        return Ok(Progress::Evicted);
+        return Progress::Evicted;
     }
     let looks_again = match attempt.hold_class() {
         HoldClass::Reader => is_before_an_upgrade(attempt, number, skipped),
@@ -110,9 +113,9 @@ pub fn take_as_head<S: Site>(
     };
     if looks_again {
         step_back(attempt);
-        return Ok(Progress::LookAgain);
+        return Progress::LookAgain;
     }
-    Ok(Progress::Done(false))
+    Progress::Done(false)
 }
 
 /// Returns whether one before this reader, which has taken its entry step, upgrades since it looked at the modes. If the upgrade's
@@ -231,16 +234,22 @@ pub fn have_all_outside<S: Site>(attempt: &Attempt<S>, waiter: &mut S::Waiter) -
     Ok(())
 }
 
+/// Ends the bias, as a writer in its entry step, with all others outside.
+pub fn end_bias<S: Site>(attempt: &Attempt<S>) {
+    let lock = attempt.site.lock();
+    if lock.revoking_since() != 0 {
+        lock.set_revoking_since(0);
+    }
+    lock.shared_bias().end();
+}
+
 /// Writes the head of a queue of claims, in its entry step, down as a holder.
 pub fn settle<S: Site>(attempt: &Attempt<S>, in_demand: bool) -> Result<Holding> {
     trace::at(Step::Settle);
     let site = &attempt.site;
     let (lock, me, hold_class) = (site.lock(), site.me(), attempt.hold_class());
     if hold_class == HoldClass::Alone {
-        if lock.revoking_since() != 0 {
-            lock.set_revoking_since(0);
-        }
-        lock.shared_bias().end();
+        end_bias(attempt);
     }
     lock.set_since(me, site.now());
     let token = match hold_class {
@@ -260,6 +269,7 @@ pub fn settle<S: Site>(attempt: &Attempt<S>, in_demand: bool) -> Result<Holding>
         && !lock.shared_bias().is_unrevoked()
         && attempt.health() == Health::Consistent
         && lock.ownership().has_tokens_for_bias()
+        && link::may_begin_bias(attempt)
         && site.wants_bias(false)
         && !attempt.is_another_waiting()
     {
@@ -276,9 +286,12 @@ pub fn settle<S: Site>(attempt: &Attempt<S>, in_demand: bool) -> Result<Holding>
 
 /// Leaves the bias to the readers that may be inside by it, after a revocation or an upgrade that is given up. Suspended, so that no
 /// other enters by it, where others wait; and where the lock is not consistent, since a biased reader does not look whether a notice is
-/// due. A reader that is inside by its number ends the suspension when neither is so any more.
+/// due; and where it is leased, since one does not look whether the lease is over. A reader that is inside by its number ends the suspension
+/// when none of these is so any more.
 pub fn give_up_revocation<S: Site>(attempt: &Attempt<S>) {
-    let suspended = attempt.is_another_waiting() || attempt.health() != Health::Consistent;
+    let suspended = attempt.is_another_waiting()
+        || attempt.health() != Health::Consistent
+        || link::is_leased(attempt.site.lock());
     attempt.site.lock().shared_bias().cancel(suspended);
 }
 

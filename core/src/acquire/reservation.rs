@@ -4,6 +4,7 @@
 use super::{
     bias, eviction,
     fast_path::UnlockOutcome,
+    link,
     local::Idle,
     site::{Attempt, BlockedBy, Limit, Lock, RevokeOutcome, Site, Waiter},
 };
@@ -55,6 +56,7 @@ pub fn begin<S: Site>(attempt: &Attempt<S>, token: u64, in_demand: bool) {
         && claims.may_be_reserved(attempt.claim)
         && attempt.health() == Health::Consistent
         && lock.ownership().has_tokens_for_bias()
+        && link::may_begin_bias(attempt)
         && site.wants_reservation(in_demand)
         // Not over the heads of those that wait.
         && !attempt.is_another_waiting()

@@ -289,6 +289,9 @@ pub trait QueueHead: Claims {
         skipped: &Skipped,
         revocations: &Self::Revocations,
     ) -> Result<Progress<bool>>;
+    /// Ends the bias of a participant that no conflicting one is beside, in its entry step, once it is revoked and its owner, or the readers,
+    /// are outside.
+    fn end_bias<S: Site<Lock: Lock<Claims = Self>>>(attempt: &Attempt<S>);
     /// Has the waiters behind this participant enter beside it. It has waited and is inside now.
     fn let_others_in<S: Site<Lock: Lock<Claims = Self>>>(attempt: &Attempt<S>);
     /// Writes the participant, in its entry step, down as a holder.

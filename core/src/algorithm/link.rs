@@ -12,8 +12,11 @@
 //!   and none enters afterwards. So while the lock is away the words that a holder writes have one writer, the agent.
 //! - The agent holds nothing. Its death leaves the word, which no reaper writes: a lock that is away stays so.
 //! - A bias owner looks at the bias word alone. It ends before *away*, and begins only while programs are admitted.
+//! - Of a rwlock the agent is a writer: it waits until all are outside that came in by a number, revokes the bias towards readers and the
+//!   reserved places, and is alone then. Several readers may be at the head of the queue together, each in an entry step of its own.
 //! - A lock that is *leased* (`lease_end` is not 0) admits programs until then. It is never biased: a lease begins in the agent's entry
-//!   step, where the bias has ended, or while the lock is away, and no bias begins under it.
+//!   step, where the bias has ended, or while the lock is away, and no bias begins under it. What gives up a revocation of the bias towards
+//!   readers, or an upgrade, leaves it suspended then.
 //!
 //! `spec/link_sc.pml` goes through every execution.
 
@@ -27,8 +30,8 @@ use crate::sync::{
 /// In `state`: the lock is away. The [`Health`] is added to it.
 const AWAY: u32 = 16;
 
-/// With fewer tokens left than this no bias begins: its acquisitions do not look at the block's end. A holder that took one of them each
-/// two nanoseconds would need a minute, in which the agent extends the block or moves the lock away.
+/// With fewer tokens left than this no bias and no reservation begins: its acquisitions do not look at the block's end. A holder that took
+/// one of them each two nanoseconds would need a minute, in which the agent extends the block or moves the lock away.
 pub const BIAS_LEAVES: u64 = 1 << 35;
 
 /// Why a block of tokens cannot be set.
@@ -100,9 +103,15 @@ impl Link<'_> {
         end == 0 || now() < end
     }
 
-    /// Returns whether a bias may begin: so many tokens are left, and the lock is not leased.
+    /// Returns whether a bias, or a reservation, may begin: so many tokens are left, and the lock is not leased.
     pub fn may_begin_bias(&self) -> bool {
-        self.tokens_left() >= BIAS_LEAVES && self.lease_end.load(Relaxed) == 0
+        self.tokens_left() >= BIAS_LEAVES && !self.is_leased()
+    }
+
+    /// Returns whether the lock is leased, also if the lease is over.
+    pub fn is_leased(&self) -> bool {
+        // Relaxed: a lease begins where the one that asks, inside or in its entry step, is not; so it is before that or after.
+        self.lease_end.load(Relaxed) != 0
     }
 
     /// Returns how many tokens of the block are left.

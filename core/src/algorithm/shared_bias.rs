@@ -35,7 +35,7 @@
 //! - A participant that gives up a revocation or an upgrade leaves READERS behind, not UNBIASED: biased readers may be
 //!   inside. No writer is inside then, so READERS is right however many readers there are. Where the lock is not consistent it
 //!   leaves SUSPENDED: a dead writer's notice ended no bias, since the bias had ended before that writer was inside, and a biased
-//!   reader does not look for one.
+//!   reader does not look for one. Likewise where the lock is leased ([`super::link`]): a biased reader looks at no lease.
 //! - SUSPENDED means the same as READERS to all participants except biased readers, which do not enter. So any
 //!   participant may set or end it, as long as it replaces READERS alone, and READERS replaces it. It excludes no
 //!   participant and needs no barrier. It only keeps later readers from passing a writer that waits for a reader

@@ -2,7 +2,7 @@
 //! changes its claim in place, and leaves; or dies.
 
 use crate::oracle::{Property, Slot, count};
-use crate::plan::{Then, Threads, Visit};
+use crate::plan::{Deed, Then, Threads, Visit};
 use crate::site::{At, Participant};
 use crate::world::World;
 use std::cell::RefCell;
@@ -11,13 +11,18 @@ use std::sync::Arc;
 use turnlock_core::acquire::{
     attempt::{Attempt, Discipline, LockConfig},
     fast_path::UnlockOutcome,
+    link as moved,
     operations::Acquisition,
     site::{Limit, Lock, Site},
 };
 use turnlock_core::algorithm::claim::{HoldClass, Mode, Relation};
-use turnlock_core::algorithm::reservation::Reservation;
+use turnlock_core::algorithm::{ownership::Health, reservation::Reservation};
 use turnlock_core::error::Error;
+use turnlock_core::sync::Ordering::Relaxed;
 use turnlock_core::trace::Step;
+
+/// As many tokens as a linked lock comes home with: a bias may begin.
+pub const BLOCK: u64 = 1 << 36;
 
 /// What ends the visit of a participant that dies.
 struct Dead;
@@ -119,7 +124,7 @@ impl World {
     /// Comes to the lock, as the handles of the library do.
     fn come(&self, me: usize, visit: Visit) {
         let config = LockConfig {
-            is_linked: false,
+            is_linked: self.plan.block.is_some() && visit.agent.is_none(),
             patience: 0,
             may_be_biased: self.plan.may_be_biased,
             release_on_death: false,
@@ -127,6 +132,9 @@ impl World {
         };
         let site = Participant { at: At::new(self, me), visit };
         let attempt = Attempt { site, config, claim: visit.claim };
+        if let Some(deed) = visit.agent {
+            return self.act_as_agent(me, &attempt, deed);
+        }
         let acquired = match take_by_fast_path(&attempt) {
             Some(token) => Ok(Acquisition { token, owner_dead: false }),
             None => attempt.lock(visit.limit),
@@ -141,14 +149,46 @@ impl World {
             }
             Err(Error::WouldBlock(_)) if visit.limit == Limit::Never => {}
             Err(Error::TimedOut(_)) if visit.limit != Limit::Forever => {}
+            // One that a mutant lets in while the lock is away.
+            Err(Error::NotRecoverable) if !self.checks(Property::OwnerDead) => {}
             Err(error) => panic!("{me} cannot lock: {error}"),
         }
+    }
+
+    /// Does what the agent of a linked lock does, and what another host does meanwhile.
+    fn act_as_agent(&self, me: usize, attempt: &Try, deed: Deed) {
+        if deed == Deed::Lease {
+            return attempt.begin_lease(u64::MAX, Limit::Forever).unwrap();
+        }
+        if self.link().is_away() {
+            // Its predecessor's death left it so.
+            self.is_inside(me, attempt.claim);
+        }
+        attempt.move_away(Limit::Forever).unwrap();
+        count(&self.tally.moves);
+        let health = self.link().health();
+        // The last token of this host, and then one of the other one's.
+        let token = self.token.load(Relaxed) + 1;
+        if health == Health::Consistent {
+            self.check_token(attempt, token);
+            self.read(attempt);
+            self.words_of(attempt.claim).iter().for_each(|word| word.set(token));
+        }
+        {
+            let slot = &mut self.oracle().slots[me];
+            (slot.inside, slot.entered) = (None, false);
+        }
+        moved::bring_home(attempt.site.lock(), me, (token + 1, token + BLOCK), health);
     }
 
     /// What it does besides, and how it holds the lock then.
     fn go_on<'a>(&self, me: usize, attempt: Try<'a>, then: Then) -> Try<'a> {
         let (limit, to) = match then {
             Then::Unlock => return attempt,
+            Then::UpgradeTwice => {
+                let once = self.go_on(me, attempt, Then::UpgradeAndDowngrade(Mode::Upgradable));
+                return self.go_on(me, once, Then::Upgrade(Limit::Forever));
+            }
             Then::Upgrade(limit) => (limit, None),
             Then::UpgradeAndDowngrade(to) => (Limit::Forever, Some(to)),
             Then::Downgrade(to) => return self.downgrade(me, attempt, to),
@@ -174,6 +214,11 @@ impl World {
             }
             Err(Error::WouldBlock(_) | Error::TimedOut(_)) if limit != Limit::Forever => {
                 count(&self.tally.upgrades_given_up);
+                self.read(&attempt);
+                attempt
+            }
+            Err(Error::WouldBlock(_)) if self.plan.block.is_some() => {
+                count(&self.tally.upgrades_refused);
                 self.read(&attempt);
                 attempt
             }
@@ -232,6 +277,9 @@ impl World {
         if !self.checks(Property::Token) {
             return;
         }
+        if let Some(end) = self.token_end() {
+            assert!(token <= end, "Token: {token} of a block that ends at {end}");
+        }
         match (self.plan.relation, attempt.claim.mode) {
             (Relation::Modes, Mode::Exclusive) => assert!(token > last, "Token: {token} after {last}"),
             // One that died on the way in may have taken one.
@@ -245,6 +293,11 @@ impl World {
             }
             _ => {}
         }
+    }
+
+    /// Returns where the block ends, for a program of a linked lock that is inside. The agent writes it while no other participant is.
+    fn token_end(&self) -> Option<u64> {
+        self.plan.block.filter(|_| !self.link().is_away()).map(|_| self.token_end.load(Relaxed))
     }
 
     /// Compares what the lock says of a death with what happened.

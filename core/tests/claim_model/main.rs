@@ -25,6 +25,8 @@
 mod few;
 mod groups;
 mod life;
+#[cfg(loom)]
+mod link;
 mod oracle;
 #[cfg_attr(shuttle, allow(dead_code))]
 mod plan;

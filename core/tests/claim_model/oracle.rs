@@ -20,6 +20,8 @@ pub enum Property {
     /// The next holders after a writer's death have the owner-dead notice until a writer repairs; after any other death, none. Of
     /// groups: every holder of another group than a dead member's, until one that was told of that death repairs.
     OwnerDead,
+    /// No participant comes into a leased lock without a look at its link.
+    Lease,
 }
 
 /// What a slot's participant is about.
@@ -60,6 +62,8 @@ pub struct Oracle {
     pub last_token: u64,
     /// The token of a writer that died inside, as long as no later writer has repaired the data.
     pub dead: Option<u64>,
+    /// Whether a linked lock is leased.
+    pub leased: bool,
     /// The members of groups that died inside.
     pub members: crate::groups::DeadMembers,
 }
@@ -126,6 +130,11 @@ pub struct Tally {
     pub deaths: AtomicUsize,
     pub deaths_of_writers: AtomicUsize,
     pub notices: AtomicUsize,
+    /// How often a linked lock was moved away, and did not admit the head of its queue.
+    pub moves: AtomicUsize,
+    pub refused_away: AtomicUsize,
+    /// Upgrades for which the block of a linked lock had no token.
+    pub upgrades_refused: AtomicUsize,
 }
 
 /// Counts one more.

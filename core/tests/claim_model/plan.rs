@@ -14,6 +14,8 @@ pub enum Then {
     Upgrade(Limit),
     /// It upgrades, and downgrades to this mode.
     UpgradeAndDowngrade(Mode),
+    /// It upgrades, downgrades to an upgradable hold, and upgrades again, if the lock has a token for that.
+    UpgradeTwice,
     /// It downgrades to this mode.
     Downgrade(Mode),
     /// It gives permits back, and keeps so many.
@@ -37,6 +39,17 @@ pub struct Visit {
     pub evicts: usize,
     /// Whether several threads use the participant, and which of them unlocks.
     pub threads: Threads,
+    /// What it does as the agent of a linked lock; `None`: it is a program.
+    pub agent: Option<Deed>,
+}
+
+/// What the agent of a linked lock does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Deed {
+    /// It moves the lock away, lets another host write, and brings it home.
+    Move,
+    /// It begins a lease, which never ends.
+    Lease,
 }
 
 /// The threads that use a participant.
@@ -60,6 +73,7 @@ const fn visit(claim: Claim) -> Visit {
         retains: false,
         evicts: 0,
         threads: Threads::One,
+        agent: None,
     }
 }
 
@@ -76,6 +90,11 @@ pub const UPGRADE: Visit = Visit { then: Then::Upgrade(Limit::Forever), ..HOLD }
 
 /// Writes, and keeps its place reserved.
 pub const KEEP: Visit = WRITE.retains();
+
+/// Moves a linked lock away, lets another host write, and brings it home.
+pub const MOVE: Visit = Visit { agent: Some(Deed::Move), ..WRITE };
+/// Begins a lease of a linked lock.
+pub const LEASE: Visit = Visit { agent: Some(Deed::Lease), ..WRITE };
 
 /// A step of a writer, or of a member of a group, that finds no other participant, at which it is inside.
 pub const INSIDE: usize = 9;
@@ -142,6 +161,10 @@ pub struct Plan {
     pub first_slot: usize,
     /// How many permits there are.
     pub permits: u32,
+    /// Of a linked lock, which is home at first: how many tokens its block has then.
+    pub block: Option<u64>,
+    /// Whether a linked lock has a lease at first, which never ends.
+    pub begins_leased: bool,
     /// Whether the lock begins biased to its readers, and every participant's last acquisition was a reader's.
     pub begins_biased: bool,
     /// A visit to slot 0 that ends by a death before the others begin.
@@ -166,6 +189,8 @@ impl Plan {
             visits,
             first_slot: 0,
             permits: 2,
+            block: None,
+            begins_leased: false,
             begins_biased: false,
             begins_after: None,
             may_be_biased,
@@ -195,6 +220,11 @@ impl Plan {
         Plan { begins_after: Some(member(0).dies(INSIDE)), ..Plan::new(Relation::Groups, visits) }
     }
 
+    /// The same plan, of a linked lock with a block of so many tokens.
+    pub fn linked(self, block: u64) -> Self {
+        Plan { block: Some(block), ..self }
+    }
+
     /// The same plan with the slots dealt out in every way around, since the slot breaks ties.
     pub fn in_each_slot(self) -> Vec<Self> {
         (0..self.visits.len()).map(|first_slot| Plan { first_slot, ..self.clone() }).collect()
@@ -211,7 +241,9 @@ impl Plan {
 
     /// Returns whether a participant revokes a bias, upgrades, or passes over another one.
     pub fn needs_barriers(&self) -> bool {
-        let upgrades = |visit: &Visit| matches!(visit.then, Then::Upgrade(_) | Then::UpgradeAndDowngrade(_));
+        let upgrades = |visit: &Visit| {
+            matches!(visit.then, Then::Upgrade(_) | Then::UpgradeAndDowngrade(_) | Then::UpgradeTwice)
+        };
         self.may_be_biased || self.any(|visit| upgrades(visit) || visit.evicts > 0)
     }
 }

@@ -1,7 +1,8 @@
 //! Random visits of more participants, under shuttle.
 
+use crate::life::BLOCK;
 use crate::oracle::get;
-use crate::plan::{BIAS, HOLD, Plan, READ, Then, UPGRADE, Visit, WRITE, member, permits, range};
+use crate::plan::{BIAS, HOLD, LEASE, MOVE, Plan, READ, Then, UPGRADE, Visit, WRITE, member, permits, range};
 use crate::search::all_hold;
 use std::time::Duration;
 use turnlock_core::acquire::site::Limit;
@@ -133,4 +134,24 @@ fn those_who_retain_their_places() {
         }
         assert!(came > 500 && taken > 500, "{relation:?}: {came} came by a place, {taken} were taken away");
     }
+}
+
+/// An agent moves a rwlock away and home beside them all, also where it has a lease.
+#[test]
+fn those_of_a_linked_rwlock() {
+    let visits: Vec<Visit> = OF_RWLOCK.into_iter().chain([WRITE.retains(), READ, WRITE.retains()]).collect();
+    let (mut moves, mut refused, mut biased) = (0, 0, 0);
+    for participants in 2..=4 {
+        for agent in [&[MOVE, MOVE, MOVE][..], &[MOVE, LEASE, MOVE]] {
+            for visits in [visits.clone(), rough(&visits, 0), rough(&visits, 2)] {
+                let mut plan = among(Relation::Modes, participants, 4, &visits).linked(BLOCK);
+                plan.visits.push(agent.to_vec());
+                let tally = all_hold("a linked rwlock", 4, &[plan], 0);
+                moves += get(&tally.moves);
+                refused += get(&tally.refused_away);
+                biased += get(&tally.biased_entries);
+            }
+        }
+    }
+    assert!(moves > 500 && refused > 100 && biased > 30, "{moves} moves, {refused} refused, {biased} biased");
 }

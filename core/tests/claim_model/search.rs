@@ -23,6 +23,10 @@ pub fn execute(plan: &Arc<Plan>, tally: &Arc<Tally>) {
     if plan.begins_biased {
         At::new(&world, 0).begin_biased(READ.claim);
     }
+    if plan.begins_leased {
+        world.link().set_lease_end(u64::MAX);
+        world.oracle().leased = true;
+    }
     if let Some(visit) = plan.begins_after {
         assert!(!world.visit(0, visit), "it did not die");
         At::new(&world, 0).attach();
@@ -38,6 +42,10 @@ pub fn execute(plan: &Arc<Plan>, tally: &Arc<Tally>) {
         .collect();
     world.live(plan.slot_of(0), &plan.visits[0]);
     others.into_iter().for_each(|other| other.join().unwrap());
+    if plan.block.is_some() {
+        // What follows needs tokens.
+        world.link().extend(1 << 40);
+    }
     // The lock still works, for a writer and then for a reader.
     for (slot, visit) in [(plan.visits.len() - 1, WRITE), (0, READ)] {
         At::new(&world, slot).reap(slot);

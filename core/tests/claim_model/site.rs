@@ -21,6 +21,7 @@ use turnlock_core::algorithm::{
     claim::{Claim, Claims, HoldClass, InCells, Relation},
     eviction::Eviction,
     light_barrier::LightBarrier,
+    link::Link,
     ownership::Ownership,
     ring::NoRing,
     shared_bias::SharedBias,
@@ -229,6 +230,10 @@ impl<'a> Lock for At<'a> {
     }
     fn machines(&self) -> NoRing {
         NoRing
+    }
+
+    fn link(&self) -> Option<Link<'_>> {
+        self.world.plan.block.map(|_| self.world.link())
     }
 
     fn record_death(&self, slot: usize, token: u64) -> bool {

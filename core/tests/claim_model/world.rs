@@ -12,6 +12,7 @@ use turnlock_core::acquire::local::LocalState;
 use turnlock_core::algorithm::{
     claim::{Claim, ClaimCell, ClaimWords, Relation},
     light_barrier::FullFences,
+    link::Link,
     ownership::Health,
     shared_bias::ReadersMark,
 };
@@ -85,6 +86,11 @@ pub struct World {
     pub evicted: Vec<AtomicU64>,
     pub token: AtomicU64,
     pub state: AtomicU32,
+    // Of a linked lock.
+    pub token_end: AtomicU64,
+    pub agent: AtomicU64,
+    pub wanted: AtomicU32,
+    pub lease_end: AtomicU64,
     pub members_died: AtomicU64,
     /// The token of the last dead member of a group. Several reapers may write it.
     pub members_notice: AtomicU64,
@@ -120,6 +126,10 @@ impl World {
             evicted: registers(),
             token: AtomicU64::new(FIRST_TOKEN),
             state: AtomicU32::new(Health::Consistent as u32),
+            token_end: AtomicU64::new(FIRST_TOKEN + plan.block.unwrap_or_default()),
+            agent: AtomicU64::new(0),
+            wanted: AtomicU32::new(0),
+            lease_end: AtomicU64::new(0),
             members_died: AtomicU64::new(0),
             members_notice: AtomicU64::new(0),
             deaths_repaired: AtomicU64::new(0),
@@ -136,6 +146,11 @@ impl World {
     /// Full fences on both sides, where a participant needs the heavy barrier: neither checker has a membarrier.
     pub fn light(&self) -> FullFences {
         FullFences { needed: self.plan.needs_barriers() }
+    }
+
+    pub fn link(&self) -> Link<'_> {
+        let Self { state, token, token_end, agent, wanted, lease_end, .. } = self;
+        Link { state, token, token_end, agent, wanted, lease_end }
     }
 
     pub fn oracle(&self) -> MutexGuard<'_, Oracle> {
@@ -192,7 +207,7 @@ impl World {
         };
         match step {
             // No access of the model lies between the look that let it in and here.
-            Step::Won => {
+            Step::Won | Step::LinkAway => {
                 self.is_inside(me, claim);
                 self.check_order(me, claim);
                 self.oracle().slots[me].waiting = None;
@@ -200,7 +215,16 @@ impl World {
             Step::Section => {
                 self.is_inside(me, claim);
                 count(&self.tally.biased_entries);
+                if self.checks(Property::Lease) {
+                    assert!(!self.oracle().leased, "Lease: {me} came in by the fast path under a lease");
+                }
             }
+            Step::LinkLease => {
+                let mut oracle = self.oracle();
+                oracle.leased = true;
+                oracle.slots[me].waiting = None;
+            }
+            Step::LinkWait => count(&self.tally.refused_away),
             Step::RevokeWait => count(&self.tally.revocations),
             Step::Withdraw => count(&self.tally.withdrawals),
             Step::Evicted => count(&self.tally.lost),

@@ -1,0 +1,146 @@
+//! Linked rwlocks, under loom: an agent moves one away, as a writer in its queue, lets another host write, and brings it home.
+
+use crate::life::BLOCK;
+use crate::oracle::{Tally, get};
+use crate::plan::{BIAS, HOLD, KEEP, LEASE, MOVE, Plan, READ, Then, UPGRADE, Visit, WRITE};
+use crate::search::all_hold;
+use std::time::Duration;
+use support::checker::IS_LONG;
+use turnlock_core::acquire::site::Limit;
+
+/// Explores the plan with the agent in each slot; it must hold.
+fn holds(name: &str, preemptions: usize, plan: Plan, least: usize) -> Tally {
+    let tally = all_hold(name, preemptions, &plan.linked(BLOCK).in_each_slot(), least);
+    assert!(get(&tally.moves) > 0, "the lock was never moved away");
+    tally
+}
+
+#[test]
+fn no_program_is_inside_while_it_is_away() {
+    for (program, name) in [(READ, "a reader"), (WRITE, "a writer"), (HOLD, "an upgradable reader")] {
+        let tally = holds(&format!("an agent and {name}"), 2, Plan::rwlock(&[&[MOVE], &[program]]), 100);
+        assert!(get(&tally.refused_away) > 0, "no program ever came while it was away");
+    }
+    holds("an agent and an upgrader", 1, Plan::rwlock(&[&[MOVE], &[UPGRADE]]), 100);
+    holds("an agent twice and a reader twice", 1, Plan::rwlock(&[&[MOVE, MOVE], &[READ, READ]]), 100);
+    let preemptions = if *IS_LONG { 1 } else { 0 };
+    holds("an agent and two readers", preemptions, Plan::rwlock(&[&[MOVE], &[READ], &[READ]]), 30);
+    holds("an agent, a reader and a writer", preemptions, Plan::rwlock(&[&[MOVE], &[READ], &[WRITE]]), 30);
+}
+
+#[test]
+fn one_that_gives_up_leaves_nothing_behind() {
+    for (hurried, name) in
+        [(READ.tries(), "try"), (READ.timed(), "short wait"), (WRITE.timed(), "short write")]
+    {
+        let plan = Plan::biased(&[&[MOVE], &[hurried, READ]]);
+        let tally = holds(&format!("an agent and a {name}"), 1, plan, 50);
+        assert!(get(&tally.withdrawals) > 0, "no participant ever withdrew");
+    }
+}
+
+#[test]
+fn a_bias_towards_readers_ends_before_it_is_away() {
+    let tally = holds("a biased reader and an agent", 2, Plan::biased(&[&[READ], &[MOVE]]), 100);
+    assert!(get(&tally.revocations) > 0 && get(&tally.biased_entries) > 0, "no bias, or it was not revoked");
+    let tally =
+        holds("a biased reader twice and an agent", 1, Plan::biased(&[&[READ, BIAS, READ], &[MOVE]]), 100);
+    assert!(get(&tally.biased_entries) > 0, "there was no bias");
+}
+
+#[test]
+fn a_reserved_place_ends_before_it_is_away() {
+    for again in [WRITE, READ] {
+        let tally = holds("a reservation and an agent", 1, Plan::rwlock(&[&[KEEP, again], &[MOVE]]), 50);
+        assert!(get(&tally.biased_entries) > 0, "no participant came in by its place");
+        assert!(get(&tally.evictions) > 0, "the agent never took the place away");
+    }
+}
+
+#[test]
+fn an_agent_that_dies_leaves_it_as_it_is_to_the_next_one() {
+    for step in 1..40 {
+        let plan = Plan::biased(&[&[MOVE.dies(step), MOVE], &[READ]]).linked(BLOCK);
+        let tally = all_hold(&format!("an agent that dies at step {step}"), 1, &[plan], 1);
+        assert_eq!(get(&tally.deaths_of_writers), 0, "it was no holder");
+        if get(&tally.deaths) == 0 {
+            assert!(step > 5, "it never died");
+            break;
+        }
+    }
+}
+
+#[test]
+fn a_writers_death_goes_along() {
+    let plan = Plan::rwlock(&[&[MOVE], &[WRITE.dies(crate::plan::INSIDE), WRITE]]);
+    let tally = holds("an agent and a writer that dies", 1, plan, 50);
+    assert!(get(&tally.notices) > 0, "there was no notice");
+}
+
+/// Tries to upgrade, and gives up where another participant reads.
+fn hurried() -> Visit {
+    HOLD.then(Then::Upgrade(Limit::For(Duration::ZERO)))
+}
+
+fn under_a_lease(visits: &[&[Visit]]) -> Plan {
+    Plan { begins_leased: true, may_be_biased: true, ..Plan::rwlock(visits) }.linked(BLOCK)
+}
+
+#[test]
+fn under_a_lease_none_comes_in_without_a_look_at_it() {
+    let plan = Plan::biased(&[&[READ, BIAS, READ], &[LEASE]]).linked(BLOCK);
+    let tally = all_hold("a biased reader and a lease", 1, &plan.in_each_slot(), 50);
+    assert!(get(&tally.biased_entries) > 0, "there was no bias");
+    let plan = under_a_lease(&[&[KEEP, WRITE], &[READ]]);
+    all_hold("one that would reserve its place, and a reader", 1, &plan.in_each_slot(), 30);
+    let tally = all_hold("an upgrade given up", 1, &[under_a_lease(&[&[READ, READ], &[hurried()]])], 30);
+    assert!(get(&tally.upgrades_given_up) > 0, "no participant ever gave up");
+}
+
+#[test]
+fn an_upgrade_takes_no_token_beyond_the_block() {
+    let plan = Plan::rwlock(&[&[HOLD.then(Then::UpgradeTwice)]]);
+    let tally = all_hold("a second upgrade and one token", 1, &[plan.clone().linked(2)], 1);
+    assert!(get(&tally.upgrades) > 0 && get(&tally.upgrades_refused) == 0, "the block has two");
+    let tally = all_hold("a second upgrade and no token", 1, &[Plan { block: Some(1), ..plan }], 1);
+    assert!(get(&tally.upgrades) > 0 && get(&tally.upgrades_refused) > 0, "there was a token");
+}
+
+#[cfg(feature = "mutants")]
+mod with_mutants {
+    use super::*;
+    use crate::oracle::Property::{Data, Lease, Token};
+    use crate::search::with_mutants::is_caught;
+    use turnlock_core::mutants::Mutant;
+
+    #[test]
+    fn without_a_look_whether_it_is_away_two_hosts_are_inside() {
+        for program in [READ, WRITE, HOLD] {
+            let plan = Plan::rwlock(&[&[MOVE], &[program]]).linked(BLOCK);
+            is_caught(Mutant::AwayUnseen, 2, &plan, &[Data]);
+        }
+    }
+
+    #[test]
+    fn a_reader_without_a_look_is_inside_beside_another_host() {
+        let plan = Plan::rwlock(&[&[MOVE], &[READ]]).linked(BLOCK);
+        is_caught(Mutant::ReaderEntersAway, 2, &plan, &[Data]);
+    }
+
+    #[test]
+    fn an_upgrade_that_is_given_up_hides_a_lease() {
+        is_caught(Mutant::CancelsOverLease, 1, &under_a_lease(&[&[READ, READ], &[hurried()]]), &[Lease]);
+    }
+
+    #[test]
+    fn a_bias_or_a_place_that_begins_under_a_lease_hides_it() {
+        is_caught(Mutant::BiasUnderLease, 1, &under_a_lease(&[&[BIAS, READ]]), &[Lease]);
+        is_caught(Mutant::BiasUnderLease, 1, &under_a_lease(&[&[KEEP, WRITE]]), &[Lease]);
+    }
+
+    #[test]
+    fn an_upgrade_without_a_look_at_the_block_takes_another_hosts_token() {
+        let plan = Plan::rwlock(&[&[HOLD.then(Then::UpgradeTwice)]]).linked(1);
+        is_caught(Mutant::UpgradesBeyondBlock, 1, &plan, &[Token]);
+    }
+}
