@@ -11,7 +11,7 @@ use turnlock::{DeathPolicy, Error, LockFile, LockFileOptions, Result as LibraryR
 
 /// Create a lock file with room for so many participants and locks, and for a group
 ///
-/// Conditions, events, barriers, onces and linked mutexes can be named in it at once: what is named is there before any program finds the file.
+/// Conditions, events, barriers, onces and linked locks can be named in it at once: what is named is there before any program finds the file.
 ///
 /// Not needed for a file of the usual size that only its owner uses: `turnlock run` and every program create what they
 /// do not find. Never touches a file that is there: the size of a lock file is fixed when it is created.
@@ -61,6 +61,10 @@ struct NamedAtOnce {
     /// A linked mutex, whose holders are of one host at a time: it is away until an agent brings it home; may be said several times
     #[arg(long, value_name = "NAME")]
     linked: Vec<String>,
+    /// A linked rwlock, whose holders, readers too, are of one host at a time: it is away until an agent brings it home; may be said several
+    /// times
+    #[arg(long, value_name = "NAME")]
+    linked_rwlock: Vec<String>,
 }
 
 impl NamedAtOnce {
@@ -80,6 +84,9 @@ impl NamedAtOnce {
         }
         for name in &self.linked {
             file.mutex_options().default_death_policy(DeathPolicy::Release).linked(true).open(name)?;
+        }
+        for name in &self.linked_rwlock {
+            file.rwlock_options().default_death_policy(DeathPolicy::Release).linked(true).open(name)?;
         }
         Ok(())
     }

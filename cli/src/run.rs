@@ -7,7 +7,7 @@ use super::{
     failed::{Failed, Failure},
     file::identity,
     lease,
-    lock::{Guard, Lock},
+    lock::Guard,
     print, shell,
     signals::{self, Ended, Signals},
     waiting,
@@ -236,15 +236,14 @@ impl Run {
         opened: &Opened,
         signals: &Signals,
     ) -> io::Result<Ended> {
-        let Lock::Mutex(mutex) = &opened.lock else { return signals.run(command) };
-        if !mutex.is_linked() {
+        if !lease::is_linked(&opened.lock) {
             return signals.run(command);
         }
         thread::scope(|threads| {
             let (ends, has_ended) = mpsc::channel();
             let ended = signals.run_beside(command, |child| {
                 let (child, name) = (Arc::clone(child), &self.asked.lock);
-                threads.spawn(move || lease::end_in_time(&child, mutex, name, &has_ended));
+                threads.spawn(move || lease::end_in_time(&child, &opened.lock, name, &has_ended));
             });
             drop(ends);
             ended

@@ -106,7 +106,7 @@ pub struct LockStatus {
     pub dead_parts: Vec<Part>,
     /// What the members of a mutex by messages write down.
     pub by_messages: Option<ByMessages>,
-    /// What only a linked mutex has.
+    /// What only a linked lock has.
     pub link: Option<LinkStatus>,
     /// What only a condition has.
     pub condition: Option<ConditionStatus>,
@@ -161,7 +161,7 @@ pub struct ByMessages {
     pub messages: u64,
 }
 
-/// What is known of a linked mutex.
+/// What is known of a linked lock.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]

@@ -23,6 +23,7 @@ pub struct ClaimedOptions<'a> {
     pub(super) kind: Kind,
     pub(super) settings: SettingOptions,
     pub(super) permits: u32,
+    pub(super) linked: bool,
     pub(super) must_exist: bool,
 }
 
@@ -34,7 +35,7 @@ impl<'a> ClaimedOptions<'a> {
         let among_others = matches!(kind, Kind::RangeLock | Kind::KeyedLock | Kind::GroupLock);
         let is_strict = among_others || !kind.is_lock();
         let settings = SettingOptions::new(if is_strict { Duration::ZERO } else { DEFAULT_PATIENCE });
-        Self { file, kind, settings, permits: 0, must_exist: false }
+        Self { file, kind, settings, permits: 0, linked: false, must_exist: false }
     }
 
     pub(super) fn open<K: LockKind>(&self, name: &str) -> Result<Handle<K>> {
@@ -51,7 +52,7 @@ impl<'a> ClaimedOptions<'a> {
             whichever: false,
             settings: self.settings.settings(),
             recursive: false,
-            linked: false,
+            linked: self.linked,
             may_create: !self.must_exist,
         };
         let found: Found = directory::find_or_name(&self.file.open, name, &plan)?;

@@ -322,8 +322,9 @@ fn find(file: &OpenFile, name: &str, plan: &Plan) -> Result<Option<(u64, Named)>
         }
         if plan.linked && !found.linked {
             return Err(wrong_kind(format!(
-                "its mutex {name:?} is not linked, and a linked one was asked for: a lock is created linked, so use another name, \
-                 or remove it first"
+                "its {} {name:?} is not linked, and a linked one was asked for: a lock is created linked, so use another name, \
+                 or remove it first",
+                kind.name()
             )));
         }
         plan.settings.check(name, found.patience, found.death_policy).map_err(wrong_kind)?;

@@ -54,7 +54,7 @@ macro_rules! guard_methods {
         }
 
         /// Returns whether this host has the lock still: `false` once the lease of a linked lock has ended
-        /// ([`super::LinkedMutex::set_lease_end`]), from when on another host may have it. Without a lease, and of every other lock, always
+        /// ([`super::LinkedLock::set_lease_end`]), from when on another host may have it. Without a lease, and of every other lock, always
         /// `true`. One load, and one look at the clock if there is a lease.
         ///
         /// It says what was so a moment ago: what goes out to others needs the fencing token besides.

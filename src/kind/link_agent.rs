@@ -1,10 +1,13 @@
 //! The agent of linked locks: what brings a lock to this host, and moves it away.
 
-use super::{file::LockFile, mutex::Mutex, participant::Participant};
-use crate::attach::{
-    attachment::Attachment, endpoint::skip_numbers, names::Name, open_file::OpenFile, site::FileSite,
-    thread::with_thread_attachment, waiter,
+#[cfg(doc)]
+use super::mutex::Mutex;
+use super::{
+    file::LockFile,
+    linkable::{AgentHandle, AtTheHead, Linkable, ToAgent},
+    participant::Participant,
 };
+use crate::attach::{attachment::Attachment, endpoint::skip_numbers, open_file::OpenFile, waiter};
 use crate::os::{clock, linux::Linux};
 use crate::registers::{FileLock, bell, forget_agent, link};
 use std::{
@@ -12,11 +15,7 @@ use std::{
     sync::{self, PoisonError},
     time::Duration,
 };
-use turnlock_core::acquire::{
-    attempt::{Attempt, LockConfig},
-    link as moved,
-    site::{Limit, Site},
-};
+use turnlock_core::acquire::{link as moved, site::Limit};
 use turnlock_core::algorithm::{
     link::{BlockFault, Link},
     ownership::{Health, TOKEN_LIMIT},
@@ -24,8 +23,8 @@ use turnlock_core::algorithm::{
 use turnlock_core::error::{Error, Result};
 use turnlock_core::sync::Ordering::Relaxed;
 
-/// An agent of linked locks ([`super::MutexOptions::linked`]), for programs that keep a lock among several hosts; other programs
-/// have no use for it. `docs/hosts.md` says what it may rely on.
+/// An agent of linked locks ([`super::MutexOptions::linked`], [`super::RwLockOptions::linked`]), for programs that keep a lock among several
+/// hosts; other programs have no use for it. `docs/hosts.md` says what it may rely on.
 ///
 /// It has a slot in the file, by which others see whether it is alive. When it ends, its locks stay home or away, as they are.
 ///
@@ -54,15 +53,15 @@ pub struct LinkAgent {
 }
 
 /// A linked lock that has this agent, until it is dropped.
-pub struct LinkedMutex {
-    mutex: Mutex,
+pub struct LinkedLock {
+    lock: Box<dyn AgentHandle>,
     participant: Participant,
     /// One call at a time moves the lock.
     writes: sync::Mutex<()>,
 }
 
 /// What is known of the data that a linked lock protects. It goes along when the lock is moved: an agent reads it after
-/// [`LinkedMutex::move_away`], and says it in [`LinkedMutex::bring_home`] at the other host.
+/// [`LinkedLock::move_away`], and says it in [`LinkedLock::bring_home`] at the other host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LinkedData {
@@ -113,28 +112,30 @@ impl LinkAgent {
     /// # Errors
     /// [`Error::InUse`]: it has an agent that is alive, or this one. [`Error::InvalidArgument`]: it is not linked, or of another file.
     /// [`Error::NotFound`]: it was removed. [`Error::Closed`] in a forked child; [`Error::Damaged`], [`Error::Replaced`].
-    pub fn attach(&self, mutex: &Mutex) -> Result<LinkedMutex> {
-        let handle = mutex.handle();
+    pub fn attach(&self, lock: &impl Linkable) -> Result<LinkedLock> {
+        let ToAgent(handle) = lock.to_agent();
         let attachment = handle.attachment_of(&self.participant)?;
         attachment.check()?;
         if !handle.still_exists() {
             return Err(attachment.file.removed());
         }
-        if !mutex.is_linked() {
-            return Err(Error::InvalidArgument(
-                "the mutex is not linked, and only a linked one has an agent: create it with MutexOptions::linked".into(),
-            ));
+        if !handle.is_linked() {
+            return Err(Error::InvalidArgument(format!(
+                "the {} is not linked, and only a linked one has an agent: create it linked, by its options",
+                handle.kind_name()
+            )));
         }
-        let linked = LinkedMutex {
-            mutex: mutex.clone(),
+        let region = handle.region();
+        let linked = LinkedLock {
+            lock: handle,
             participant: self.participant.clone(),
             writes: sync::Mutex::default(),
         };
-        let (region, me) = (handle.region(), attachment.slot);
+        let me = attachment.slot;
         let link = linked.link();
         for _ in 0..REAPED_WITHIN {
             match link.agent() {
-                None if moved::attach(&linked.lock(), me) => return Ok(linked),
+                None if moved::attach(&linked.registers(), me) => return Ok(linked),
                 None => {}
                 Some(other) if other != me && waiter::reap_if_dead(attachment, region, other)? => {}
                 // Another reaper may be at it.
@@ -158,7 +159,7 @@ impl LinkAgent {
     }
 
     /// Waits, for at most `limit`, until a program wants one of this agent's locks that does not admit it. Returns whether one does;
-    /// [`LinkedMutex::take_wanted`] says which.
+    /// [`LinkedLock::take_wanted`] says which.
     ///
     /// # Errors
     /// [`Error::Closed`] in a forked child; [`Error::Damaged`], [`Error::Replaced`].
@@ -192,13 +193,14 @@ impl LinkAgent {
     }
 }
 
-impl LinkedMutex {
+impl LinkedLock {
     fn link(&self) -> Link<'_> {
-        link(&self.file().view().lock(self.mutex.handle().region()))
+        link(&self.file().view().lock(self.lock.region()))
     }
 
-    fn lock(&self) -> FileLock<'_> {
-        FileLock::new(self.file().view(), self.mutex.handle().region())
+    /// Returns the lock's registers, for what does not depend on claims.
+    fn registers(&self) -> FileLock<'_> {
+        FileLock::new(self.file().view(), self.lock.region())
     }
 
     fn file(&self) -> &OpenFile {
@@ -212,7 +214,7 @@ impl LinkedMutex {
         if !self.file().is_intact() {
             return Err(self.file().not_intact());
         }
-        if !self.mutex.handle().still_exists() {
+        if !self.lock.still_exists() {
             return Err(self.file().removed());
         }
         let link = self.link();
@@ -246,8 +248,9 @@ impl LinkedMutex {
         self.link().token_end.load(Relaxed)
     }
 
-    /// Moves the lock away: waits for it like any participant, first come first served, without a limit. From then on no program is
-    /// admitted, and another host may have it. The calling thread takes a slot for it. A lock that is away stays so.
+    /// Moves the lock away: waits for it like any participant that wants all of it (of a rwlock, like a writer), first come first served,
+    /// without a limit. From then on no program is admitted, and another host may have it. The calling thread takes a slot for it. A lock that
+    /// is away stays so.
     ///
     /// # Errors
     /// [`Error::Deadlock`] if this thread holds the lock; and as [`Mutex::lock`], but for [`Error::NotRecoverable`]. The lock is home then.
@@ -255,7 +258,7 @@ impl LinkedMutex {
         self.move_away_within(Limit::Forever)
     }
 
-    /// Does what [`LinkedMutex::move_away`] does, waiting for at most `limit`; then [`Error::TimedOut`], and the place in the queue is
+    /// Does what [`LinkedLock::move_away`] does, waiting for at most `limit`; then [`Error::TimedOut`], and the place in the queue is
     /// given up.
     pub fn move_away_for(&self, limit: Duration) -> Result<()> {
         self.move_away_within(Limit::For(limit))
@@ -264,48 +267,32 @@ impl LinkedMutex {
     fn move_away_within(&self, limit: Limit) -> Result<()> {
         let _alone = self.writes.lock().unwrap_or_else(PoisonError::into_inner);
         self.checked()?;
-        self.in_queue(|attempt| attempt.move_away(limit))
-    }
-
-    /// Acts as a participant in the lock's queue, in a slot of the calling thread.
-    fn in_queue(&self, act: impl FnOnce(&Attempt<FileSite<'_>>) -> Result<()>) -> Result<()> {
-        let handle = self.mutex.handle();
-        let Name { region, generation } = *handle.name;
-        with_thread_attachment(&handle.file.open, |attachment| {
-            let interrupt = handle.file.interrupt.as_ref();
-            let site = FileSite::new(attachment, region, generation, handle.claims, interrupt);
-            // The agent waits for no admission: it is in the queue to end that.
-            let config = LockConfig { patience: 0, may_be_biased: false, is_linked: false, ..handle.config };
-            act(&Attempt { site, config, claim: () }).map_err(|error| match error {
-                Error::TimedOut(_) => Error::TimedOut(site.locked_by(())),
-                error => error,
-            })
-        })
+        self.lock.at_the_head(AtTheHead::MoveAway, limit)
     }
 
     /// Says until when this host has the privilege: in nanoseconds by `CLOCK_BOOTTIME`; 0, as at first: until it gives it up. From then on
     /// the lock is *leased*. It admits programs before that time only, a holder can ask whether it is still the owner
     /// ([`super::Guard::still_owner`]), and the lock is never biased.
     ///
-    /// While the lock is home a first lease begins at the head of its queue, as [`LinkedMutex::move_away`] waits for it; a later end, or
+    /// While the lock is home a first lease begins at the head of its queue, as [`LinkedLock::move_away`] waits for it; a later end, or
     /// none, is written at once, and programs are admitted again if that had ended. After a lease has ended it may be renewed only if no
     /// other host has had the lock since: a holder that is inside believes that it is the owner again. Else the lock is moved away first,
     /// and has the new end before it is brought home.
     ///
     /// # Errors
-    /// Those of [`LinkedMutex::move_away`] if a first lease is to begin; then there is none. [`Error::Closed`] in a forked child;
+    /// Those of [`LinkedLock::move_away`] if a first lease is to begin; then there is none. [`Error::Closed`] in a forked child;
     /// [`Error::NotFound`], [`Error::Damaged`].
     pub fn set_lease_end(&self, nanoseconds: u64) -> Result<()> {
         let _alone = self.writes.lock().unwrap_or_else(PoisonError::into_inner);
         let (attachment, link) = self.checked()?;
         if nanoseconds != 0 && link.lease_end.load(Relaxed) == 0 && !link.is_away() {
-            return self.in_queue(|attempt| attempt.begin_lease(nanoseconds, Limit::Forever));
+            return self.lock.at_the_head(AtTheHead::BeginLease(nanoseconds), Limit::Forever);
         }
-        moved::renew_lease(&self.lock(), attachment.slot, nanoseconds);
+        moved::renew_lease(&self.registers(), attachment.slot, nanoseconds);
         Ok(())
     }
 
-    /// Returns until when this host has the privilege, as [`LinkedMutex::set_lease_end`] said it.
+    /// Returns until when this host has the privilege, as [`LinkedLock::set_lease_end`] said it.
     pub fn lease_end(&self) -> u64 {
         self.link().lease_end.load(Relaxed)
     }
@@ -314,7 +301,7 @@ impl LinkedMutex {
     /// then on. `data`: what is known of the data, from the host that had the lock last.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`]: the lock is home; the block is empty, begins no later than [`LinkedMutex::last_token`], or ends at
+    /// [`Error::InvalidArgument`]: the lock is home; the block is empty, begins no later than [`LinkedLock::last_token`], or ends at
     /// 2^63 or later. [`Error::Closed`] in a forked child; [`Error::NotFound`], [`Error::Damaged`]. The lock is as it was then.
     pub fn bring_home(&self, block: RangeInclusive<u64>, data: LinkedData) -> Result<()> {
         let (first, last) = (*block.start(), *block.end());
@@ -336,13 +323,13 @@ impl LinkedMutex {
                 ),
             })
         })?;
-        let words = self.file().view().lock(self.mutex.handle().region()).words;
+        let words = self.file().view().lock(self.lock.region()).words;
         if data != self.data() {
             // It speaks of a death here, and not of the one that the next holder is told of.
             words.previous_owner.clear();
         }
         skip_numbers(words, first - 1);
-        moved::bring_home(&self.lock(), attachment.slot, (first, last), data.health());
+        moved::bring_home(&self.registers(), attachment.slot, (first, last), data.health());
         Ok(())
     }
 
@@ -359,7 +346,7 @@ impl LinkedMutex {
                 "the block of tokens was to end at {last}: that of a lock that is home can be extended, up to 2^63 - 1"
             )));
         }
-        moved::extend(&self.lock(), attachment.slot, last);
+        moved::extend(&self.registers(), attachment.slot, last);
         Ok(())
     }
 
@@ -370,11 +357,11 @@ impl LinkedMutex {
     }
 }
 
-impl Drop for LinkedMutex {
+impl Drop for LinkedLock {
     fn drop(&mut self) {
         let attachment = &self.participant.attachment;
         if attachment.check().is_ok() {
-            forget_agent(self.file().view(), self.mutex.handle().region(), attachment.slot);
+            forget_agent(self.file().view(), self.lock.region(), attachment.slot);
         }
     }
 }
@@ -385,8 +372,8 @@ impl std::fmt::Debug for LinkAgent {
     }
 }
 
-impl std::fmt::Debug for LinkedMutex {
+impl std::fmt::Debug for LinkedLock {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("LinkedMutex").field("is_home", &self.is_home()).finish_non_exhaustive()
+        f.debug_struct("LinkedLock").field("is_home", &self.is_home()).finish_non_exhaustive()
     }
 }

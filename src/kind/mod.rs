@@ -25,6 +25,7 @@ mod handle_as;
 mod hold;
 mod keyed_lock;
 mod link_agent;
+mod linkable;
 mod maintenance;
 mod mutex;
 mod named;
@@ -59,7 +60,8 @@ pub use group_lock::{GroupGuard, GroupKind, GroupLock, GroupLockOptions, GroupPa
 pub use guard::{Guard, GuardAs};
 pub use guarded::{Guarded, GuardedGuard};
 pub use keyed_lock::{KeyGuard, KeyParticipantGuard, KeyedKind, KeyedLock, KeyedLockOptions};
-pub use link_agent::{LinkAgent, LinkedData, LinkedMutex};
+pub use link_agent::{LinkAgent, LinkedData, LinkedLock};
+pub use linkable::Linkable;
 pub use maintenance::Reaped;
 pub use mutex::{
     DEFAULT_PATIENCE, Mutex, MutexAlgorithm, MutexGuard, MutexKind, MutexOptions, ParticipantGuard,

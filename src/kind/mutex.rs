@@ -277,7 +277,7 @@ impl Mutex {
         self.0.is_linked()
     }
 
-    /// Returns for how long this host has the lock yet, if it is linked and leased ([`super::LinkedMutex::set_lease_end`]); zero: the lease
+    /// Returns for how long this host has the lock yet, if it is linked and leased ([`super::LinkedLock::set_lease_end`]); zero: the lease
     /// has ended.
     pub fn lease_left(&self) -> Option<Duration> {
         self.0.lease_left()

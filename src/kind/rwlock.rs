@@ -95,6 +95,22 @@ impl<'a> RwLockOptions<'a> {
         Self(ClaimedOptions::new(file, Kind::RwLock))
     }
 
+    /// Sets whether the lock must be *linked*, as [`super::MutexOptions::linked`]: its holders, readers too, are of one host at a time. It is
+    /// away when it is created. A lock that exists and is not linked is [`Error::Kind`].
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let file = turnlock::LockFile::open(folder.path().join("app.lock"))?;
+    /// let cache = file.rwlock_options().linked(true).open("cache")?;
+    /// let Err(refused) = cache.try_read() else { panic!("it is away") };
+    /// assert!(refused.to_string().contains("no agent is attached to it"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn linked(&mut self, linked: bool) -> &mut Self {
+        self.0.linked = linked;
+        self
+    }
+
     /// Opens the rwlock called `name`. Names have 1 to 63 bytes. Errors as [`super::MutexOptions::open`].
     pub fn open(&self, name: &str) -> Result<RwLock> {
         Ok(RwLock(self.0.open(name)?))
@@ -257,6 +273,17 @@ impl RwLock {
     /// Returns how long a waiter lets others pass before it is queued for good.
     pub fn patience(&self) -> Duration {
         self.0.patience()
+    }
+
+    /// Returns whether it is linked ([`RwLockOptions::linked`]).
+    pub fn is_linked(&self) -> bool {
+        self.0.is_linked()
+    }
+
+    /// Returns for how long this host has the lock yet, if it is linked and leased ([`super::LinkedLock::set_lease_end`]); zero: the lease
+    /// has ended.
+    pub fn lease_left(&self) -> Option<Duration> {
+        self.0.lease_left()
     }
 
     /// Returns what a writer's death means for this lock.

@@ -108,7 +108,8 @@ impl<G: ChangesMode> Upgradable<G> {
     /// for the readers inside. The guard has a fencing token of its own from then on.
     ///
     /// # Errors
-    /// With the guard, as it was: [`Error::Cancelled`], [`Error::Interrupted`], [`Error::Damaged`].
+    /// With the guard, as it was: [`Error::Cancelled`], [`Error::Interrupted`], [`Error::Damaged`]; [`Error::WouldBlock`] if the lock is
+    /// linked and its lease has ended, or none of its reserved fencing tokens is left.
     pub fn upgrade(self) -> std::result::Result<Writing<G>, NotUpgraded<G>> {
         self.upgrade_within(Limit::Forever)
     }

@@ -2,7 +2,7 @@
 
 use std::{ops::RangeInclusive, path::Path, time::Duration};
 use support::actor::{Actor, hear, say};
-use turnlock::{LinkAgent, LinkedData, LinkedMutex, LockFile, Mutex};
+use turnlock::{LinkAgent, Linkable, LinkedData, LinkedLock, LockFile, Mutex};
 
 /// What the agents' lock is called.
 pub const NAME: &str = "accounts";
@@ -17,20 +17,25 @@ pub fn linked(path: &Path) -> (LockFile, Mutex) {
 }
 
 /// An agent of this process, and the lock that it has.
-pub fn agent_of(file: &LockFile, mutex: &Mutex) -> (LinkAgent, LinkedMutex) {
+pub fn agent_of(file: &LockFile, mutex: &Mutex) -> (LinkAgent, LinkedLock) {
+    attached(file, mutex)
+}
+
+/// Likewise, of a lock of any kind.
+pub fn attached(file: &LockFile, lock: &impl Linkable) -> (LinkAgent, LinkedLock) {
     let agent = file.link_agent("agent").unwrap();
-    let linked = agent.attach(mutex).unwrap();
+    let linked = agent.attach(lock).unwrap();
     (agent, linked)
 }
 
 /// The next tokens of this lock, so many.
-pub fn next_tokens(linked: &LinkedMutex, tokens: u64) -> RangeInclusive<u64> {
+pub fn next_tokens(linked: &LinkedLock, tokens: u64) -> RangeInclusive<u64> {
     let first = linked.last_token() + 1;
     first..=first + tokens - 1
 }
 
 /// Brings it home as it is, with a whole block.
-pub fn bring_home(linked: &LinkedMutex) {
+pub fn bring_home(linked: &LinkedLock) {
     linked.bring_home(next_tokens(linked, BLOCK), linked.data()).unwrap();
 }
 

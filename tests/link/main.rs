@@ -5,6 +5,7 @@ mod dead_agent;
 mod leased;
 mod moved;
 mod refused;
+mod rwlocks;
 mod tokens;
 mod torn;
 

@@ -5,7 +5,7 @@ use support::Place;
 use turnlock::{Error, LockFile, MutexAlgorithm, inspect};
 
 #[test]
-fn only_a_mutex_by_the_bakery_that_was_created_linked_is_linked() {
+fn only_a_lock_by_the_bakery_that_was_created_linked_is_linked() {
     let place = Place::new();
     let file = LockFile::options().mailboxes(4).open(place.lock_file()).unwrap();
     let plain = file.mutex("plain").unwrap();

@@ -1,6 +1,6 @@
 //! Two hosts, each a lock file of its own here, whose agents are killed again and again while they move one lock between them.
 
-use crate::agents::{BLOCK, NAME, agent_of, linked};
+use crate::agents::{BLOCK, NAME, attached};
 use std::{
     path::Path,
     sync::atomic::{AtomicU64, Ordering::SeqCst},
@@ -13,7 +13,7 @@ use support::{
     limit,
     shared::{Plain, Shareable, Shared},
 };
-use turnlock::LockFile;
+use turnlock::{AnyLock, LockFile};
 
 /// What both hosts see.
 #[repr(C)]
@@ -30,6 +30,8 @@ struct World {
     token: Plain,
     /// Who went wrong: the token that fell, or was no holder's alone.
     fault: AtomicU64,
+    /// How often a holder wrote.
+    writes: AtomicU64,
     /// The entries of each host.
     entries: [AtomicU64; 2],
     /// How often the lock came home, and how often an agent found the privilege to be its own.
@@ -52,24 +54,56 @@ fn file_of(folder: &str, host: &str) -> LockFile {
     LockFile::open(Path::new(folder).join(format!("{host}.lock"))).unwrap()
 }
 
-/// A role. Words: the folder, the host. A program: it enters, and checks that it is alone among those of all hosts.
+/// How long an entry waits.
+const WAIT: Duration = Duration::from_millis(200);
+/// So often a program reads a rwlock, and then writes: a bias towards readers begins, and a place is reserved.
+const IN_A_ROW: u64 = 50;
+
+/// A role. Words: the folder, the host. A program: it enters, and checks that it is alone among those of all hosts, or among readers of its own.
 pub fn enters(words: &[String]) {
     let (world, host) = (world(&words[0]), words[1].parse::<usize>().unwrap());
-    let mutex = file_of(&words[0], &words[1]).mutex(NAME).unwrap();
-    while world.over.load(SeqCst) == 0 {
-        let Ok(guard) = mutex.lock_for(Duration::from_millis(200)) else { continue };
-        let token = guard.fencing_token();
-        let is_alone = world.data.get() == world.copy.get();
-        world.data.count();
-        if token <= world.token.get() || !is_alone || token > world.reserved.load(SeqCst) {
-            world.fault.store(token, SeqCst);
+    let lock = file_of(&words[0], &words[1]).open_any(NAME).unwrap();
+    for entry in 0.. {
+        if world.over.load(SeqCst) != 0 {
+            break;
         }
-        world.token.set(token);
-        world.copy.count();
+        match &lock {
+            AnyLock::RwLock(rwlock) if (entry / IN_A_ROW).is_multiple_of(2) => {
+                let Ok(guard) = rwlock.read_for(WAIT) else { continue };
+                let token = guard.fencing_token();
+                world.check(token, token >= world.token.get());
+            }
+            AnyLock::RwLock(rwlock) => {
+                let Ok(guard) = rwlock.write_for(WAIT) else { continue };
+                world.write(guard.fencing_token());
+            }
+            AnyLock::Mutex(mutex) => {
+                let Ok(guard) = mutex.lock_for(WAIT) else { continue };
+                world.write(guard.fencing_token());
+            }
+            other => panic!("{other:?} cannot be linked"),
+        }
         world.entries[host].fetch_add(1, SeqCst);
     }
     say("done");
     hear();
+}
+
+impl World {
+    /// Checks, for one that is inside, that no writer is.
+    fn check(&self, token: u64, has_risen: bool) {
+        if !has_risen || self.data.get() != self.copy.get() || token > self.reserved.load(SeqCst) {
+            self.fault.store(token, SeqCst);
+        }
+    }
+
+    fn write(&self, token: u64) {
+        self.check(token, token > self.token.get());
+        self.data.count();
+        self.token.set(token);
+        self.copy.count();
+        self.writes.fetch_add(1, SeqCst);
+    }
 }
 
 /// A role. Words: the folder, the host, a seed. An agent, until it is killed: what it knows it has from the file and the store.
@@ -77,8 +111,12 @@ pub fn moves(words: &[String]) {
     let (world, host) = (world(&words[0]), words[1].parse::<u64>().unwrap());
     let mut dice = Dice(words[2].parse().unwrap());
     let path = Path::new(&words[0]).join(format!("{}.lock", words[1]));
-    let (file, mutex) = linked(&path);
-    let (agent, linked) = agent_of(&file, &mutex);
+    let file = LockFile::open(&path).unwrap();
+    let (agent, linked) = match file.open_any(NAME).unwrap() {
+        AnyLock::RwLock(rwlock) => attached(&file, &rwlock),
+        AnyLock::Mutex(mutex) => attached(&file, &mutex),
+        other => panic!("{other:?} cannot be linked"),
+    };
     let is_ours = || world.privilege.load(SeqCst) == host + 1;
     // Away comes before the privilege is given up, and home after it was taken.
     assert!(!linked.is_home() || is_ours(), "home, and the privilege is another's");
@@ -100,15 +138,14 @@ pub fn moves(words: &[String]) {
     }
 }
 
-#[test]
-fn two_hosts_exclude_each_other_whenever_their_agents_are_killed() {
+/// `create`: names the linked lock in a host's file.
+fn two_hosts_exclude_each_other(create: impl Fn(&LockFile)) {
     let _no_hang = NoHang::for_seconds(100);
     let place = Place::new();
     let folder = place.folder().to_str().unwrap();
     let world = world(folder);
     let first = (0..2).map(|host| {
-        let (_, mutex) = linked(&place.at(&format!("{host}.lock")));
-        drop(mutex.try_lock());
+        create(&LockFile::open(place.at(&format!("{host}.lock"))).unwrap());
         let status = turnlock::inspect::snapshot(place.at(&format!("{host}.lock"))).unwrap();
         status.locks[0].fencing_token.unwrap()
     });
@@ -140,8 +177,22 @@ fn two_hosts_exclude_each_other_whenever_their_agents_are_killed() {
     );
     assert_eq!(world.fault.load(SeqCst), 0, "the token of one that was not alone, or whose token fell");
     assert_eq!(world.data.get(), world.copy.get());
-    assert_eq!(world.data.get(), entries.iter().sum());
+    assert_eq!(world.data.get(), world.writes.load(SeqCst));
     assert!(kills > 20 && entries.iter().all(|entries| *entries > 100), "{kills} {entries:?}");
     assert!(world.found.load(SeqCst) > 0, "no agent was killed with the privilege");
     assert!(began.elapsed() < limit::seconds(60));
+}
+
+#[test]
+fn two_hosts_exclude_each_other_whenever_their_agents_are_killed() {
+    two_hosts_exclude_each_other(|file| {
+        file.mutex_options().linked(true).patience(Duration::ZERO).open(NAME).unwrap();
+    });
+}
+
+#[test]
+fn their_readers_and_writers_do_too() {
+    two_hosts_exclude_each_other(|file| {
+        file.rwlock_options().linked(true).patience(Duration::ZERO).open(NAME).unwrap();
+    });
 }

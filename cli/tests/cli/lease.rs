@@ -1,7 +1,7 @@
 //! A command that runs under the lease of a linked lock.
 
 use super::*;
-use turnlock::{LinkedMutex, LockFile};
+use turnlock::{LinkedLock, LockFile};
 
 /// `CLOCK_BOOTTIME`, in nanoseconds, so long from now.
 fn in_time(time: Duration) -> u64 {
@@ -10,7 +10,7 @@ fn in_time(time: Duration) -> u64 {
     (Duration::from_secs_f64(seconds) + time).as_nanos() as u64
 }
 
-fn at_home(fixture: &Fixture, act: impl FnOnce(&LinkedMutex)) {
+fn at_home(fixture: &Fixture, act: impl FnOnce(&LinkedLock)) {
     let file = LockFile::open(&fixture.file).unwrap();
     let mutex = file.mutex("accounts").unwrap();
     let agent = file.link_agent("agent").unwrap();
@@ -61,4 +61,23 @@ fn a_command_whose_lease_is_renewed_runs_to_its_end() {
         let output = fixture.run(&["--lock", "accounts", "--try", "-E", "75"], &["true"]);
         assert_eq!(output.status.code(), Some(75));
     });
+}
+
+#[test]
+fn a_command_that_reads_under_the_lease_of_a_rwlock_does_not_outlive_it() {
+    let fixture = Fixture::new();
+    let created = limit::output(&mut fixture.command("create", &["--linked-rwlock", "cache"], &[])).unwrap();
+    assert!(created.status.success(), "{}", errors(&created));
+    assert!(fixture.status_text().contains("): away, no agent"), "{}", fixture.status_text());
+    let in_vain = fixture.run(&["--lock", "cache", "--shared", "--timeout", "0.01"], &["true"]);
+    assert_eq!(in_vain.status.code(), Some(1), "{}", errors(&in_vain));
+    let file = LockFile::open(&fixture.file).unwrap();
+    let agent = file.link_agent("agent").unwrap();
+    let linked = agent.attach(&file.rwlock("cache").unwrap()).unwrap();
+    let first = linked.last_token() + 1;
+    linked.bring_home(first..=first + 1000, linked.data()).unwrap();
+    linked.set_lease_end(in_time(Duration::from_secs(4))).unwrap();
+    let output = fixture.run(&["--lock", "cache", "--shared"], &["sleep", "60"]);
+    assert_eq!(output.status.code(), Some(128 + 15), "{}", errors(&output));
+    assert!(errors(&output).contains("was not renewed: asked the command to end"), "{}", errors(&output));
 }

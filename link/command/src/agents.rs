@@ -22,7 +22,7 @@ use tokio::{
     task::{spawn, spawn_blocking},
     time::sleep,
 };
-use turnlock::{Error, LinkedMutex};
+use turnlock::{Error, LinkedLock};
 use turnlock_link_agent::{
     Action, Agent, Config, Event, Failed, Found, Host, NO_DEADLINE, Nanoseconds, Reply, Request, Snapshot,
 };
@@ -421,7 +421,7 @@ impl Agents {
 }
 
 /// Returns once the lock is away, whatever it takes.
-async fn move_away_for_good(name: String, linked: Arc<LinkedMutex>) {
+async fn move_away_for_good(name: String, linked: Arc<LinkedLock>) {
     loop {
         let linked = linked.clone();
         let why = match spawn_blocking(move || linked.move_away()).await {

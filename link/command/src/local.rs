@@ -7,7 +7,7 @@ use std::{
     thread,
     time::Duration,
 };
-use turnlock::{Error, LinkAgent, LinkedData, LinkedMutex, LockFile, inspect};
+use turnlock::{AnyLock, Error, LinkAgent, LinkedData, LinkedLock, LockFile, inspect};
 use turnlock_link_agent::{Data, Found, NO_DEADLINE};
 
 /// How long a look for programs that want a lock takes at most: as long as the end of the agent may wait for it.
@@ -16,7 +16,7 @@ const LOOK: Duration = Duration::from_secs(1);
 /// A linked lock that has this agent.
 pub struct Local {
     pub name: String,
-    pub linked: Arc<LinkedMutex>,
+    pub linked: Arc<LinkedLock>,
     pub path: PathBuf,
 }
 
@@ -26,30 +26,47 @@ pub struct LocalFile {
     pub locks: Vec<Local>,
 }
 
-/// Takes the locks on, or all linked locks of the file if none is named. One that is not there is created, linked.
+/// The linked locks that are asked for.
+pub struct Named<'a> {
+    /// Of any kind; one that is not there is created as a mutex.
+    pub locks: &'a [String],
+    /// Rwlocks; one that is not there is created.
+    pub rwlocks: &'a [String],
+}
+
+impl Named<'_> {
+    fn is_none(&self) -> bool {
+        self.locks.is_empty() && self.rwlocks.is_empty()
+    }
+}
+
+/// Takes the locks on, or all linked locks of the file if none is named.
 ///
 /// # Errors
 /// One of them is not linked, or has an agent; the file has no linked lock; and those of the library.
-pub fn open(path: &Path, names: &[String], host: &str) -> Result<LocalFile, Failure> {
+pub fn open(path: &Path, named: &Named, host: &str) -> Result<LocalFile, Failure> {
     let of_file = |error: Error| Failure::of_file(&error);
     let mut options = LockFile::options();
-    options.label(&format!("turnlock-link {host}")).must_exist(names.is_empty());
+    options.label(&format!("turnlock-link {host}")).must_exist(named.is_none());
     let file = options.open(path).map_err(of_file)?;
-    let all = if names.is_empty() { linked_locks(path)? } else { names.to_vec() };
+    let all = if named.is_none() { linked_locks(path)? } else { named.locks.to_vec() };
     let agent = file.link_agent(&format!("turnlock-link {host}")).map_err(of_file)?;
-    let attach = |name: String| {
-        let mutex = match file.existing_mutex(&name) {
-            Err(Error::NotFound { .. }) => file.mutex_options().linked(true).open(&name),
-            found => found,
+    let attach = |name: String, is_rwlock: bool| {
+        let is_rwlock = is_rwlock || matches!(file.open_any(&name), Ok(AnyLock::RwLock(_)));
+        let linked = if is_rwlock {
+            file.rwlock_options().linked(true).open(&name).and_then(|rwlock| agent.attach(&rwlock))
+        } else {
+            file.mutex_options().linked(true).open(&name).and_then(|mutex| agent.attach(&mutex))
         };
-        let linked = mutex.and_then(|mutex| agent.attach(&mutex));
         let linked = linked.map_err(|error| {
             let Failure { code, why } = of_file(error);
             Failure::new(code, format!("{name:?}: {why}"))
         })?;
         Ok(Local { name, linked: Arc::new(linked), path: file.path() })
     };
-    let locks = all.into_iter().map(attach).collect::<Result<_, Failure>>()?;
+    let rwlocks = named.rwlocks.iter().map(|name| (name.clone(), true));
+    let all = all.into_iter().map(|name| (name, false)).chain(rwlocks);
+    let locks = all.map(|(name, is_rwlock)| attach(name, is_rwlock)).collect::<Result<_, Failure>>()?;
     Ok(LocalFile { agent, locks })
 }
 

@@ -1,7 +1,13 @@
 //! `turnlock-link run`: the agents of one host's linked locks.
 
 use crate::{
-    agents::Agents, cluster::Cluster, failure::Failure, keys, local, print, registration::Registration,
+    agents::Agents,
+    cluster::Cluster,
+    failure::Failure,
+    keys,
+    local::{self, Named},
+    print,
+    registration::Registration,
     sentences,
 };
 use std::path::PathBuf;
@@ -31,8 +37,11 @@ EXAMPLES
 pub struct Run {
     /// The lock file
     file: PathBuf,
-    /// The linked locks; all of the file if none is named. One that is not there is created
+    /// The linked locks, mutexes and rwlocks; all of the file if none is named. One that is not there is created as a mutex
     locks: Vec<String>,
+    /// A linked rwlock, which is created if it is not there; may be said several times. Its readers too are of one host at a time
+    #[arg(long, value_name = "NAME")]
+    rwlock: Vec<String>,
     /// This host's name: no other has the same one
     #[arg(long, value_name = "NAME", value_parser = keys::host)]
     host: Host,
@@ -64,7 +73,8 @@ impl Run {
 
     /// Runs it.
     pub fn run(&self) -> Result<(), Failure> {
-        let local = local::open(&self.file, &self.locks, &self.host)?;
+        let local =
+            local::open(&self.file, &Named { locks: &self.locks, rwlocks: &self.rwlock }, &self.host)?;
         let runtime = runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| Failure::of_system("cannot begin", error))?;
         let ended = runtime.block_on(async {

@@ -2,13 +2,14 @@
 
 use crate::{
     arena::Arena,
+    claims,
     oracle::{LOCK, STRICT, Stage, enter, options, the_living_go_on},
     tracee::{begin, end},
     trial::Trial,
 };
 use std::{sync::atomic::Ordering::SeqCst, time::Duration};
 use support::either::Lock;
-use turnlock::{LinkedData, LinkedMutex, LockFile, Mutex};
+use turnlock::{Linkable, LinkedData, LinkedLock, LockFile, Mutex};
 
 use super::until_asleep;
 
@@ -24,7 +25,7 @@ fn linked(trial: &Trial) -> (LockFile, Mutex) {
     (file, mutex)
 }
 
-fn bring_home(arena: &Arena, linked: &LinkedMutex) {
+fn bring_home(arena: &Arena, linked: &LinkedLock) {
     // Another host has given it back.
     arena.inside.store(0, SeqCst);
     let first = linked.last_token() + 1;
@@ -32,19 +33,24 @@ fn bring_home(arena: &Arena, linked: &LinkedMutex) {
 }
 
 /// Moves the lock away, and says that another host may be inside.
-fn move_away(arena: &Arena, linked: &LinkedMutex) {
+fn move_away(arena: &Arena, linked: &LinkedLock) {
     linked.move_away().unwrap();
     arena.inside.store(1, SeqCst);
 }
 
 /// The agent is dead: a program gets in only if no other host can be inside, until another agent has brought the lock home.
-fn goes_on_with_another_agent(trial: &Trial, file: &LockFile, mutex: &Mutex) {
+fn goes_on_with_another_agent(
+    trial: &Trial,
+    file: &LockFile,
+    lock: &impl Linkable,
+    admits: impl FnOnce() -> bool,
+) {
     let agent = file.link_agent("survivor").unwrap();
-    let linked = agent.attach(mutex).unwrap();
+    let linked = agent.attach(lock).unwrap();
     let may_be_elsewhere = trial.arena.inside.load(SeqCst) != 0;
     assert!(!may_be_elsewhere || !linked.is_home(), "home, and another host may be inside");
     // Where it is home another program may have it.
-    assert!(mutex.try_lock().is_err() || linked.is_home(), "a program was admitted, and the lock is away");
+    assert!(!admits() || linked.is_home(), "a program was admitted, and the lock is away");
     assert!(!linked.is_home() || linked.last_token() < linked.token_end());
     if !linked.is_home() {
         bring_home(trial.arena, &linked);
@@ -80,8 +86,35 @@ pub fn moves(trial: &Trial) {
     });
     victim.go(|_| {});
     victim.kill();
-    goes_on_with_another_agent(trial, &file, &mutex);
+    goes_on_with_another_agent(trial, &file, &mutex, || mutex.try_lock().is_ok());
     the_programs_go_on(trial, file, mutex);
+}
+
+/// A rwlock that is biased to its readers is moved away, and brought home again.
+pub fn moves_a_rwlock(trial: &Trial) {
+    let file = options().participants(claims::PARTICIPANTS).open(trial.lock_file()).unwrap();
+    let lock = file.rwlock_options().linked(true).patience(Duration::ZERO).open(LOCK).unwrap();
+    {
+        let agent = file.link_agent("first").unwrap();
+        bring_home(trial.arena, &agent.attach(&lock).unwrap());
+    }
+    let own = file.participant().unwrap();
+    for _ in 0..3 {
+        drop(lock.read_as(&own).unwrap());
+    }
+    let mut victim = trial.victim(|| {
+        let agent = file.link_agent("victim").unwrap();
+        let _attached = file.current_participant().unwrap();
+        begin();
+        let linked = agent.attach(&lock).unwrap();
+        move_away(trial.arena, &linked);
+        bring_home(trial.arena, &linked);
+        end(trial.arena)
+    });
+    victim.go(|_| {});
+    victim.kill();
+    goes_on_with_another_agent(trial, &file, &lock, || lock.try_read_as(&own).is_ok());
+    claims::the_living_go_on(trial, claims::Stage { file, lock, own });
 }
 
 /// A program sleeps until the lock is home.
@@ -102,7 +135,7 @@ pub fn comes_home(trial: &Trial) {
     until_asleep(trial, 1);
     victim.go(|_| {});
     victim.kill();
-    goes_on_with_another_agent(trial, &file, &mutex);
+    goes_on_with_another_agent(trial, &file, &mutex, || mutex.try_lock().is_ok());
     waits.join();
     the_programs_go_on(trial, file, mutex);
 }

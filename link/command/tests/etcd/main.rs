@@ -10,12 +10,14 @@ mod leased;
 mod outage;
 mod refused;
 mod requests;
+mod rwlocks;
 mod tls;
 mod torture;
 
 support::watched_for_seconds!(support::watchdog::USUAL);
 
 use host::holder;
+use rwlocks::writer;
 use torture::victim;
 
-support::roles! { holder, victim }
+support::roles! { holder, victim, writer }
