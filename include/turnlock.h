@@ -46,8 +46,8 @@
  * - Versions (3): which library is loaded
  * - Statuses (2): what functions return, and what was wrong
  * - Lock files (7): open, close, remove a lock, what was transferred to a descriptor
- * - What locks of every kind have (10): holders, waiters, settings, reset
- * - Mutexes (10): one at a time, first come first served
+ * - What locks of every kind have (12): holders, waiters, settings, reset
+ * - Mutexes (8): one at a time, first come first served
  * - Reader/writer locks (18): several that read, or one that writes
  * - Semaphores (8): so many at a time
  * - Range locks (10): one at a time in each part of a range of numbers
@@ -676,6 +676,21 @@ int32_t turnlock_file_count_transferred(const struct turnlock_file *file,
 #define TURNLOCK_INFO_WHOLE_KEY 8
 
 /**
+ * A flag of `turnlock_lock_link`: the lock is linked.
+ */
+#define TURNLOCK_LOCK_IS_LINKED 1
+
+/**
+ * A flag of `turnlock_lock_link`: it is home; else another host may have it, and no program is admitted.
+ */
+#define TURNLOCK_LOCK_IS_HOME 2
+
+/**
+ * A flag of `turnlock_lock_link`: an agent is attached to it.
+ */
+#define TURNLOCK_LOCK_HAS_AGENT 4
+
+/**
  * A lock of any kind: every handle of a lock may be cast to it, `(turnlock_lock *)mutex`. It is the same handle, to be closed by
  * the function of its kind.
  */
@@ -933,6 +948,30 @@ int32_t turnlock_lock_try_reset(const struct turnlock_lock *lock);
  */
 int32_t turnlock_lock_reset_for(const struct turnlock_lock *lock, uint64_t nanoseconds);
 
+/**
+ * Puts into `link` what is known of a linked lock at this moment: TURNLOCK_LOCK_IS_LINKED, _IS_HOME and _HAS_AGENT, or'ed together; 0 if
+ * it is not linked.
+ *
+ * TURNLOCK_ERROR_INVALID_ARGUMENT: `link` is NULL; _NOT_FOUND, _DAMAGED.
+ *
+ * The caller promises:
+ * `lock` is a handle of a lock, `link` NULL or writable.
+ */
+int32_t turnlock_lock_link(const struct turnlock_lock *lock,
+                           uint32_t *link);
+
+/**
+ * Whether this host has the lock still, for its holder, by whichever thread or hold: TURNLOCK_OK, or TURNLOCK_ERROR_LEASE_ENDED once the
+ * lease of a linked lock has ended, from when on another host may have it. Always TURNLOCK_OK where there is no lease. One load, and one
+ * look at the clock if there is one. A signal handler may call it.
+ *
+ * It says what was so a moment ago: what goes out to others needs the fencing token besides.
+ *
+ * The caller promises:
+ * `lock` is a handle of a lock.
+ */
+int32_t turnlock_lock_still_owner(const struct turnlock_lock *lock);
+
 /* Mutexes ----------------------------------------------------------------------------------------------- */
 
 /**
@@ -1005,21 +1044,6 @@ int32_t turnlock_lock_reset_for(const struct turnlock_lock *lock, uint64_t nanos
  * not linked is TURNLOCK_ERROR_KIND; one by messages TURNLOCK_ERROR_INVALID_ARGUMENT.
  */
 #define TURNLOCK_MUTEX_LINKED 64
-
-/**
- * A flag of `turnlock_mutex_link`: the mutex is linked.
- */
-#define TURNLOCK_MUTEX_IS_LINKED 1
-
-/**
- * A flag of `turnlock_mutex_link`: it is home; else another host may have it, and no program is admitted.
- */
-#define TURNLOCK_MUTEX_IS_HOME 2
-
-/**
- * A flag of `turnlock_mutex_link`: an agent is attached to it.
- */
-#define TURNLOCK_MUTEX_HAS_AGENT 4
 
 /**
  * A mutex in a lock file: one at a time, first come first served after a moment of patience. Any thread may use the
@@ -1143,30 +1167,6 @@ int32_t turnlock_mutex_abandon(const struct turnlock_mutex *mutex);
  */
 int32_t turnlock_mutex_mark_consistent(const struct turnlock_mutex *mutex);
 
-/**
- * Puts into `link` what is known of a linked mutex at this moment: TURNLOCK_MUTEX_IS_LINKED, _IS_HOME and _HAS_AGENT, or'ed together; 0 if
- * it is not linked.
- *
- * TURNLOCK_ERROR_INVALID_ARGUMENT: `link` is NULL; _NOT_FOUND, _DAMAGED.
- *
- * The caller promises:
- * `mutex` is a mutex handle, `link` NULL or writable.
- */
-int32_t turnlock_mutex_link(const struct turnlock_mutex *mutex,
-                            uint32_t *link);
-
-/**
- * Whether this host has the mutex still, for its holder, by whichever thread or hold: TURNLOCK_OK, or TURNLOCK_ERROR_LEASE_ENDED once the
- * lease of a linked mutex has ended, from when on another host may have it. Always TURNLOCK_OK where there is no lease. One load, and one
- * look at the clock if there is one. A signal handler may call it.
- *
- * It says what was so a moment ago: what goes out to others needs the fencing token besides.
- *
- * The caller promises:
- * `mutex` is a mutex handle.
- */
-int32_t turnlock_mutex_still_owner(const struct turnlock_mutex *mutex);
-
 /* Reader/writer locks ----------------------------------------------------------------------------------- */
 
 /**
@@ -1199,6 +1199,13 @@ int32_t turnlock_mutex_still_owner(const struct turnlock_mutex *mutex);
  * above is given; one that exists keeps what it has. For a caller that does not look at TURNLOCK_OWNER_DEAD.
  */
 #define TURNLOCK_RWLOCK_RELEASE_BY_DEFAULT 32
+
+/**
+ * `turnlock_rwlock_options.flags`: the lock must be linked: its holders, readers too, are of one host at a time, and no program enters
+ * before an agent of this host has brought it home (docs/hosts.md). For what creates it: programs open it without this flag. One that exists
+ * and is not linked is TURNLOCK_ERROR_KIND.
+ */
+#define TURNLOCK_RWLOCK_LINKED 64
 
 /**
  * A reader/writer lock in a lock file: several that read, or one that writes. Each participant waits for the earlier
@@ -1367,7 +1374,8 @@ int32_t turnlock_rwlock_unlock(const struct turnlock_rwlock *rwlock);
  * comes in any more. Waits for the readers that are inside. `acquired` has the fencing token that the holder has from
  * then on. With an error the lock is held upgradable as before.
  *
- * TURNLOCK_ERROR_NOT_UPGRADABLE if it is not held upgradable; _NOT_OWNER; _CANCELLED, _INTERRUPTED.
+ * TURNLOCK_ERROR_NOT_UPGRADABLE if it is not held upgradable; _NOT_OWNER; _CANCELLED, _INTERRUPTED; _WOULD_BLOCK if the lock is linked and
+ * its lease has ended, or has no fencing token left.
  *
  * The caller promises:
  * As `turnlock_rwlock_lock_shared`.

@@ -19,6 +19,7 @@ mod hold_held;
 mod info;
 mod keyedlock;
 mod limits;
+mod linked;
 mod lock;
 mod mutex;
 mod once;
@@ -58,6 +59,7 @@ pub use info::{
 };
 pub use keyedlock::*;
 pub use limits::*;
+pub use linked::*;
 pub use lock::*;
 pub use mutex::*;
 pub use once::*;

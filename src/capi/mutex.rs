@@ -2,7 +2,7 @@
 
 use super::{
     acquired::turnlock_acquired,
-    boundary::{invalid, name, options, status, status_in_handler},
+    boundary::{invalid, name, options, status},
     death_policy,
     file::{lock_file, turnlock_file},
     operations::{self, Everything, OpaqueLock},
@@ -11,7 +11,7 @@ use super::{
 use crate::attach::fast_path::UnlockOutcome;
 use crate::kind::{MutexAlgorithm, MutexKind};
 use std::{ffi::c_char, mem::offset_of, time::Duration};
-use turnlock_core::error::{Error, status::TURNLOCK_OK};
+use turnlock_core::error::status::TURNLOCK_OK;
 
 /// A mutex in a lock file: one at a time, first come first served after a moment of patience. Any thread may use the
 /// handle; the lock belongs to the thread (or the hold) that took it.
@@ -62,13 +62,6 @@ pub const TURNLOCK_MUTEX_RECURSIVE: u32 = 8;
 /// agent of this host has brought it home (docs/hosts.md). For what creates it: programs open it without this flag. One that exists and is
 /// not linked is TURNLOCK_ERROR_KIND; one by messages TURNLOCK_ERROR_INVALID_ARGUMENT.
 pub const TURNLOCK_MUTEX_LINKED: u32 = 64;
-
-/// A flag of `turnlock_mutex_link`: the mutex is linked.
-pub const TURNLOCK_MUTEX_IS_LINKED: u32 = 1;
-/// A flag of `turnlock_mutex_link`: it is home; else another host may have it, and no program is admitted.
-pub const TURNLOCK_MUTEX_IS_HOME: u32 = 2;
-/// A flag of `turnlock_mutex_link`: an agent is attached to it.
-pub const TURNLOCK_MUTEX_HAS_AGENT: u32 = 4;
 
 const KNOWN_FLAGS: u32 = TURNLOCK_MUTEX_MUST_EXIST
     | TURNLOCK_MUTEX_STRICT
@@ -272,45 +265,4 @@ pub unsafe extern "C" fn turnlock_mutex_abandon(mutex: *const turnlock_mutex) ->
 pub unsafe extern "C" fn turnlock_mutex_mark_consistent(mutex: *const turnlock_mutex) -> i32 {
     // SAFETY: the caller's promise.
     unsafe { operations::act(mutex, |mutex| mutex.mark_consistent()) }
-}
-
-/// Puts into `link` what is known of a linked mutex at this moment: TURNLOCK_MUTEX_IS_LINKED, _IS_HOME and _HAS_AGENT, or'ed together; 0 if
-/// it is not linked.
-///
-/// TURNLOCK_ERROR_INVALID_ARGUMENT: `link` is NULL; _NOT_FOUND, _DAMAGED.
-///
-/// # Safety
-/// `mutex` is a mutex handle, `link` NULL or writable.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn turnlock_mutex_link(mutex: *const turnlock_mutex, link: *mut u32) -> i32 {
-    status(|| {
-        if link.is_null() {
-            return Err(invalid("the place for what is known of the link is NULL"));
-        }
-        // SAFETY: the caller's promise.
-        let flags = unsafe { operations::opened(mutex) }?.status()?.link.map_or(0, |link| {
-            let home = if link.home { TURNLOCK_MUTEX_IS_HOME } else { 0 };
-            TURNLOCK_MUTEX_IS_LINKED | home | link.agent.map_or(0, |_| TURNLOCK_MUTEX_HAS_AGENT)
-        });
-        // SAFETY: not NULL, and the caller's promise.
-        unsafe { link.write(flags) };
-        Ok(TURNLOCK_OK)
-    })
-}
-
-/// Whether this host has the mutex still, for its holder, by whichever thread or hold: TURNLOCK_OK, or TURNLOCK_ERROR_LEASE_ENDED once the
-/// lease of a linked mutex has ended, from when on another host may have it. Always TURNLOCK_OK where there is no lease. One load, and one
-/// look at the clock if there is one. A signal handler may call it.
-///
-/// It says what was so a moment ago: what goes out to others needs the fencing token besides.
-///
-/// # Safety
-/// `mutex` is a mutex handle.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn turnlock_mutex_still_owner(mutex: *const turnlock_mutex) -> i32 {
-    status_in_handler(|| {
-        // SAFETY: the caller's promise.
-        let runs = unsafe { operations::opened(mutex) }?.has_running_lease();
-        if runs { Ok(TURNLOCK_OK) } else { Err(Error::LeaseEnded) }
-    })
 }

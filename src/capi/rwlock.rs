@@ -44,7 +44,13 @@ pub const TURNLOCK_RWLOCK_INFORM_ON_DEATH: u32 = 16;
 /// above is given; one that exists keeps what it has. For a caller that does not look at TURNLOCK_OWNER_DEAD.
 pub const TURNLOCK_RWLOCK_RELEASE_BY_DEFAULT: u32 = 32;
 
-const KNOWN_FLAGS: u32 = TURNLOCK_RWLOCK_MUST_EXIST | TURNLOCK_RWLOCK_STRICT | death_policy::ALL;
+/// `turnlock_rwlock_options.flags`: the lock must be linked: its holders, readers too, are of one host at a time, and no program enters
+/// before an agent of this host has brought it home (docs/hosts.md). For what creates it: programs open it without this flag. One that exists
+/// and is not linked is TURNLOCK_ERROR_KIND.
+pub const TURNLOCK_RWLOCK_LINKED: u32 = 64;
+
+const KNOWN_FLAGS: u32 =
+    TURNLOCK_RWLOCK_MUST_EXIST | TURNLOCK_RWLOCK_STRICT | death_policy::ALL | TURNLOCK_RWLOCK_LINKED;
 
 /// How to open, or create, a rwlock. Set `size` to `sizeof(struct turnlock_rwlock_options)` and everything else that you
 /// do not care about to 0.
@@ -88,6 +94,7 @@ pub unsafe extern "C" fn turnlock_rwlock_open(
         let (death_policy, default_death_policy) = death_policy::of(given.flags)?;
         let mut options = file.rwlock_options();
         options.must_exist(given.flags & TURNLOCK_RWLOCK_MUST_EXIST != 0);
+        options.linked(given.flags & TURNLOCK_RWLOCK_LINKED != 0);
         match given.patience_ns {
             _ if given.flags & TURNLOCK_RWLOCK_STRICT != 0 => {
                 options.patience(Duration::ZERO);

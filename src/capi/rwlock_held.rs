@@ -8,7 +8,8 @@ use turnlock_core::acquire::site::Limit;
 /// comes in any more. Waits for the readers that are inside. `acquired` has the fencing token that the holder has from
 /// then on. With an error the lock is held upgradable as before.
 ///
-/// TURNLOCK_ERROR_NOT_UPGRADABLE if it is not held upgradable; _NOT_OWNER; _CANCELLED, _INTERRUPTED.
+/// TURNLOCK_ERROR_NOT_UPGRADABLE if it is not held upgradable; _NOT_OWNER; _CANCELLED, _INTERRUPTED; _WOULD_BLOCK if the lock is linked and
+/// its lease has ended, or has no fencing token left.
 ///
 /// # Safety
 /// As `turnlock_rwlock_lock_shared`.

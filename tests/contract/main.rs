@@ -280,6 +280,7 @@ mod only_in_c {
     cases! { c_linked:
         a_program_enters_while_it_is_home_and_is_told_that_its_lease_has_ended
         what_is_not_linked_says_so
+        a_program_reads_and_writes_while_a_rwlock_is_home
     }
     cases! { c_holds:
         several_ranges_are_one_acquisition

@@ -38,6 +38,7 @@ const SECTIONS: [(&str, &str, &[&str]); 17] = [
         "What locks of every kind have",
         "holders, waiters, settings, reset",
         &[
+            "TURNLOCK_LOCK_",
             "turnlock_lock",
             "turnlock_acquired",
             "turnlock_previous_owner",
@@ -118,6 +119,7 @@ fn generate() -> String {
         "acquired",
         "info",
         "lock",
+        "linked",
         "mutex",
         "rwlock",
         "rwlock_held",
