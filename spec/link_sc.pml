@@ -201,10 +201,10 @@ inline reap(j)
 #define BEGIN_SECTION_THERE(told) \
     assert(!inside || (lease_end != 0 && now >= lease_end + MARGIN)); \
     inside_there = 1; \
-    lost = inside; \
     assert(my_token > last_token); \
     last_token = my_token; \
-    assert(!(torn || inside) || (told)); \
+    assert(!(torn || (inside && !lost)) || (told)); \
+    lost = inside; \
     torn = 0
 #define END_SECTION_THERE inside_there = 0
 #else
