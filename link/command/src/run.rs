@@ -3,6 +3,7 @@
 use crate::{
     agents::Agents,
     cluster::Cluster,
+    exit,
     failure::Failure,
     keys,
     local::{self, Named},
@@ -33,7 +34,8 @@ EXIT CODES
 
 EXAMPLES
   turnlock-link run /run/app/app.lock accounts --host db1 --endpoints 10.0.0.1:2379,10.0.0.2:2379,10.0.0.3:2379
-  turnlock-link run /run/app/app.lock --host db1 --endpoints https://etcd:2379 --cacert ca.pem --user app")]
+  turnlock-link run /run/app/app.lock --host db1 --endpoints https://etcd:2379 --cacert ca.pem --user app
+  turnlock-link run /run/app/app.lock --host db1 --hold-most 200                  where hosts contend all the time")]
 pub struct Run {
     /// The lock file
     file: PathBuf,
@@ -48,6 +50,10 @@ pub struct Run {
     /// For so many milliseconds programs of this host may go on after another host was seen to want the lock
     #[arg(long, value_name = "MS", default_value_t = 20, value_parser = clap::value_parser!(u64).range(..=3_600_000))]
     hold: u64,
+    /// Let that grow up to so many milliseconds while two hosts contend, so that less time goes into moving the lock: it doubles each time that
+    /// programs of this host want the lock back within it, and begins anew when they do not. Hosts wait longer for it then; not below --hold
+    #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(..=3_600_000))]
+    hold_most: Option<u64>,
     /// Have the locks leased, for so many seconds, rather than kept: a host that cannot reach etcd for that long loses them, and others go
     /// on. Programs of this host are admitted until the last fifth of the lease, and those inside are told then (see `turnlock run` and
     /// `still_owner` in the library). All hosts of a lock are to say the same
@@ -62,17 +68,31 @@ pub struct Run {
 }
 
 impl Run {
-    fn config(&self) -> Config {
-        let config = Config { hold: self.hold * 1_000_000, ..Config::default() };
-        let Some(lease) = self.lease.map(|seconds| seconds * 1_000_000_000) else { return config };
+    /// Returns what its agents are set up with.
+    ///
+    /// # Errors
+    /// Options that do not go together.
+    fn config(&self) -> Result<Config, Failure> {
+        let hold_most = self.hold_most.unwrap_or(self.hold);
+        if hold_most < self.hold {
+            let why = format!(
+                "--hold-most {hold_most} is less than --hold, which is {}: it is what that may grow to",
+                self.hold
+            );
+            return Err(Failure::new(exit::USAGE, why));
+        }
+        let config =
+            Config { hold: self.hold * 1_000_000, hold_most: hold_most * 1_000_000, ..Config::default() };
+        let Some(lease) = self.lease.map(|seconds| seconds * 1_000_000_000) else { return Ok(config) };
         // What a call takes is time that the lease does not have.
         let answer = config.answer.min(lease / 5);
         let (fresh, fresh_at_home) = (config.fresh.min(lease / 2), config.fresh_at_home);
-        Config { mode: Mode::Leased, lease, margin: lease / 5, answer, fresh, fresh_at_home, ..config }
+        Ok(Config { mode: Mode::Leased, lease, margin: lease / 5, answer, fresh, fresh_at_home, ..config })
     }
 
     /// Runs it.
     pub fn run(&self) -> Result<(), Failure> {
+        let mut config = self.config()?;
         let local =
             local::open(&self.file, &Named { locks: &self.locks, rwlocks: &self.rwlock }, &self.host)?;
         let runtime = runtime::Builder::new_current_thread().enable_all().build();
@@ -82,7 +102,6 @@ impl Run {
             let home = local.locks.iter().find(|lock| lock.linked.is_home()).map(|lock| lock.name.as_str());
             let (cluster, host) = (&self.cluster, &self.host);
             let registration = Registration::register(&members, cluster, host, &self.file, home).await?;
-            let mut config = self.config();
             if config.mode == Mode::Leased
                 && let Some(version) = self.cluster.ends_leases_early(&members).await
             {
@@ -97,5 +116,44 @@ impl Run {
         // A thread that waits for a lock, to move it away, ends with the process, and is reaped.
         runtime.shutdown_background();
         ended
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Alone {
+        #[command(flatten)]
+        run: Run,
+    }
+
+    fn config(options: &[&str]) -> Result<Config, Failure> {
+        let words = ["x", "a.lock", "accounts", "--host", "a"].iter().chain(options);
+        Alone::parse_from(words).run.config()
+    }
+
+    #[test]
+    fn a_hold_grows_as_far_as_it_may_and_not_at_all_if_that_is_not_said() {
+        let of = |options: &[&str]| {
+            let Config { hold, hold_most, mode, .. } = config(options).unwrap();
+            (hold, hold_most, mode)
+        };
+        assert_eq!(of(&[]), (20_000_000, 20_000_000, Mode::Kept));
+        assert_eq!(of(&["--hold", "3"]), (3_000_000, 3_000_000, Mode::Kept));
+        assert_eq!(of(&["--hold-most", "200"]), (20_000_000, 200_000_000, Mode::Kept));
+        let leased = ["--hold", "5", "--hold-most", "5", "--lease", "3"];
+        assert_eq!(of(&leased), (5_000_000, 5_000_000, Mode::Leased));
+    }
+
+    #[test]
+    fn one_that_may_grow_to_less_than_it_is_is_refused() {
+        let Failure { code, why } = config(&["--hold-most", "19"]).unwrap_err();
+        assert!(
+            code == exit::USAGE && why.contains("--hold-most 19 is less than --hold, which is 20"),
+            "{why}"
+        );
     }
 }

@@ -10,7 +10,7 @@ use std::{
         atomic::{AtomicBool, Ordering::SeqCst},
     },
     thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
 use support::Dice;
 
@@ -76,4 +76,36 @@ fn hosts_are_served_in_the_order_in_which_they_came() {
     });
     assert_eq!(order.into_inner().unwrap(), ["b", "c", "a"]);
     holder.expect("left");
+}
+
+#[test]
+fn a_lock_that_two_hosts_contend_for_stays_longer_where_its_hold_may_grow() {
+    const HOLD: Duration = Duration::from_millis(50);
+    let Some(etcd) = etcd() else { return };
+    let hosts = ["a", "b"].map(|name| Host::with(&etcd, name, &["--hold", "50", "--hold-most", "800"]));
+    // The first entry since the lock came to the host that it is at, and the longest time from there to another entry at that one.
+    let stays = Mutex::new(("", Instant::now(), Duration::ZERO));
+    // It has grown four times then.
+    let has_grown = || stays.lock().unwrap().2 > 12 * HOLD;
+    let began = Instant::now();
+    thread::scope(|programs| {
+        for host in &hosts {
+            let (stays, has_grown) = (&stays, &has_grown);
+            programs.spawn(move || {
+                let mutex = host.mutex();
+                while !has_grown() && began.elapsed() < support::limit::seconds(60) {
+                    let guard = mutex.lock_for(support::limit::seconds(100)).unwrap();
+                    let mut stays = stays.lock().unwrap();
+                    if stays.0 != host.name {
+                        (stays.0, stays.1) = (host.name, Instant::now());
+                    }
+                    stays.2 = stays.1.elapsed().max(stays.2);
+                    drop(stays);
+                    guard.unlock().unwrap();
+                    thread::sleep(Duration::from_millis(1));
+                }
+            });
+        }
+    });
+    assert!(has_grown(), "the longest stay: {:?}", stays.lock().unwrap().2);
 }

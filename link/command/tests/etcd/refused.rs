@@ -100,6 +100,11 @@ fn names_and_files_that_will_not_do_are_told_of() {
     refuses(&["run", path, "x", "--host", "a/b"], 64, "no / and no control characters");
     refuses(&["run", "/no/such/folder/a.lock", "--host", "a"], 66, "/no/such/folder");
     refuses(&["run", path], 64, "--host");
+    refuses(
+        &["run", path, "x", "--host", "a", "--hold", "30", "--hold-most", "20"],
+        64,
+        "is less than --hold",
+    );
     etcd.ctl(&["put", "turnlock/locks/x/held/of/another", "?"]);
     let (code, said) = failed(&etcd, &["status"]);
     assert!(code == Some(1) && said.contains("is not one of turnlock-link"), "{code:?} {said}");
