@@ -37,8 +37,7 @@ const NAME: &str = "turnlock-link";
 impl Link {
     /// Becomes it.
     pub fn run(&self) -> ExitCode {
-        let beside = beside();
-        let program = beside.clone().filter(|path| path.is_file()).unwrap_or_else(|| NAME.into());
+        let (beside, program) = (beside(), program());
         let error = Command::new(&program).args(&self.arguments).exec();
         let why = match error.kind() {
             ErrorKind::NotFound => {
@@ -53,6 +52,11 @@ impl Link {
         };
         print::fail(exit::CANNOT_RUN, &why)
     }
+}
+
+/// Returns where it is: beside this program, or else to be looked for in PATH.
+pub fn program() -> PathBuf {
+    beside().filter(|path| path.is_file()).unwrap_or_else(|| NAME.into())
 }
 
 /// Returns where it would lie beside this program.

@@ -1,4 +1,4 @@
-//! `turnlock demo`: programs in up to eight languages share a counter; one of them is killed inside; a verdict.
+//! `turnlock demo`: programs in up to eight languages share a counter; one of them is killed inside; a verdict. `--hosts` is a demo of its own.
 //!
 //! | module | what it has |
 //! |---|---|
@@ -14,11 +14,13 @@
 //! | `verdict` | the one against the other: a pure function |
 //! | `no_verdict` | why there is none |
 //! | `narrator` | what is printed |
+//! | `hosts` | another one: one lock on several hosts |
 
 mod bindings;
 #[path = "../../../examples/counter.rs"]
 mod counter;
 mod evidence;
+mod hosts;
 mod journal;
 mod library;
 mod limit;
@@ -51,19 +53,25 @@ use std::{path::PathBuf, process::ExitCode, sync::mpsc};
 ///
 /// Takes a few seconds, and installs nothing. A program that lacks something is left out, and the demo says what.
 /// Everything happens in a temporary folder (TMPDIR says where, CC and CXX name the compilers).
+///
+/// With --hosts it shows another lock: one that several hosts share. Two to five lock files stand for the hosts, on this one machine; each
+/// has an agent (turnlock-link), and all an etcd of the demo's own, on loopback. The hosts contend; then a program, an agent, etcd and a
+/// whole host are killed, one after another. In half a minute, with every claim checked at the end.
 #[derive(clap::Args)]
 #[command(after_help = "\
 EXIT CODES
   0  everything was in order
   1  something was off, or the demo could not be run
   64  the command line is wrong
+  69  --hosts: etcd or turnlock-link is not installed; it says which, and how to install it
   71  standard output cannot be written to; a reader that closes the pipe is no error
   128 + N  signal N ended it
 
 EXAMPLES
   turnlock demo
   turnlock demo --kill python --keep   look at the journal and the sources afterwards
-  turnlock demo --separate-locks       what happens without a common lock: expect a bad verdict")]
+  turnlock demo --separate-locks       what happens without a common lock: expect a bad verdict
+  turnlock demo --hosts 3              one lock on three hosts, over etcd")]
 pub struct Demo {
     /// How many turns each program takes; the shell, which starts two processes for each, takes an eighth
     #[arg(
@@ -82,6 +90,14 @@ pub struct Demo {
     /// The libturnlock.so to use, or the folder it is in; if not said, the one that came with this command, if one did
     #[arg(long, value_name = "PATH")]
     library: Option<PathBuf>,
+    /// Show a lock that so many hosts share (2 to 5), over an etcd of the demo's own
+    #[arg(
+        long,
+        value_name = "N",
+        value_parser = clap::value_parser!(u64).range(2..=hosts::MOST),
+        conflicts_with_all = ["turns", "kill", "separate_locks", "library"]
+    )]
+    hosts: Option<u64>,
     /// Keep the folder with the sources and programs of the examples, the counter and the journal
     #[arg(long)]
     keep: bool,
@@ -91,6 +107,9 @@ pub struct Demo {
     /// Be the Rust program: how the demo starts this command as one of them.
     #[arg(long, hide = true, num_args = 1.., allow_hyphen_values = true)]
     take_part: Vec<String>,
+    /// Be a program at a host: likewise.
+    #[arg(long, hide = true, num_args = 2)]
+    at_host: Vec<String>,
 }
 
 /// The programs that can be killed. Not the shell program, whose turn is several processes.
@@ -112,10 +131,14 @@ impl Demo {
         if !self.take_part.is_empty() {
             return counter::take_part(&self.take_part);
         }
+        if !self.at_host.is_empty() {
+            return hosts::take_part(&self.at_host);
+        }
         match self.try_run() {
             Ok(true) => ExitCode::SUCCESS,
             Ok(false) => ExitCode::from(exit::FAILED),
             Err(NoVerdict::Failed(why)) => print::fail_in_lines(exit::FAILED, &why),
+            Err(NoVerdict::Missing(what)) => print::fail_in_lines(exit::CANNOT_RUN, &what),
             Err(NoVerdict::Unprinted(error)) => {
                 print::fail(exit::OS, &format!("cannot write to standard output: {error}"))
             }
@@ -128,8 +151,11 @@ impl Demo {
 
     /// `true`: all in order.
     fn try_run(&self) -> Result<bool, NoVerdict> {
+        if let Some(count) = self.hosts {
+            return hosts::run(count as usize, self.keep, self.json);
+        }
         let (sender, events) = mpsc::channel();
-        player::listen_for_signals(&sender)?;
+        player::listen_for_signals(&sender, player::Event::Signal)?;
         let library = library::find(self.library.as_deref())?;
         let mut folder = tempfile::Builder::new()
             .prefix("turnlock-demo-")

@@ -15,10 +15,11 @@ use std::{
     time::Duration,
 };
 
-const STRONG: Style = Style::new().bold();
-const FAINT: Style = Style::new().dimmed();
-const GOOD: Style = AnsiColor::Green.on_default().bold();
-const BAD: Style = AnsiColor::Red.on_default().bold();
+/// The colours of both demos.
+pub const STRONG: Style = Style::new().bold();
+pub const FAINT: Style = Style::new().dimmed();
+pub const GOOD: Style = AnsiColor::Green.on_default().bold();
+pub const BAD: Style = AnsiColor::Red.on_default().bold();
 const BAR: u64 = 24;
 
 /// Tells the story: on standard output, or on standard error where standard output is for the verdict alone.

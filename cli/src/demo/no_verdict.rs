@@ -4,6 +4,8 @@
 pub enum NoVerdict {
     /// In a sentence.
     Failed(String),
+    /// What the demo needs is not installed.
+    Missing(String),
     /// A signal came.
     Interrupted(i32),
     /// There is one, and it cannot be printed.

@@ -35,11 +35,14 @@ pub enum Event {
 }
 
 /// From now on, signals to end are events.
-pub fn listen_for_signals(sender: &Sender<Event>) -> Result<(), String> {
+pub fn listen_for_signals<E: Send + 'static>(
+    sender: &Sender<E>,
+    event: impl Fn(i32) -> E + Send + 'static,
+) -> Result<(), String> {
     let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])
         .map_err(|error| format!("cannot listen for signals: {error}"))?;
     let sender = sender.clone();
-    thread::spawn(move || signals.forever().try_for_each(|signal| sender.send(Event::Signal(signal))));
+    thread::spawn(move || signals.forever().try_for_each(|signal| sender.send(event(signal))));
     Ok(())
 }
 
@@ -131,7 +134,7 @@ impl Drop for Player {
 }
 
 /// Passes on line after line, to the end or until the receiver is gone.
-fn pass_on(pipe: impl Read, mut to: impl FnMut(String) -> bool) {
+pub fn pass_on(pipe: impl Read, mut to: impl FnMut(String) -> bool) {
     for line in BufReader::new(pipe).split(b'\n') {
         let Ok(line) = line else { return };
         if !to(String::from_utf8_lossy(&line).trim_end().into()) {

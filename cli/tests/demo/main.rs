@@ -1,5 +1,7 @@
 //! `turnlock demo`, from outside: its verdict, and that it can give a bad one.
 
+mod hosts;
+
 use serde_json::Value;
 use std::{
     path::{Path, PathBuf},

@@ -216,11 +216,13 @@ fn an_error_is_an_object_too() {
 #[test]
 fn every_command_with_json_is_in_the_schema() {
     let schema = schema();
+    // With an option a command may print something else: `demo_hosts`.
+    let command_of = |name: &str| name.split('_').next().unwrap().to_owned();
     let documented: BTreeSet<String> = schema["anyOf"]
         .as_array()
         .unwrap()
         .iter()
-        .map(|one| one["$ref"].as_str().unwrap().rsplit('/').next().unwrap().to_owned())
+        .map(|one| command_of(one["$ref"].as_str().unwrap().rsplit('/').next().unwrap()))
         .collect();
     let help = |arguments: &[&str]| text(&limit::output(Command::new(TURNLOCK).args(arguments)).unwrap());
     let all = help(&["--help"]);

@@ -3,6 +3,7 @@
 
 mod contended;
 mod dead;
+mod demo;
 mod engine;
 mod forgotten;
 mod host;
