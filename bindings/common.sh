@@ -19,13 +19,15 @@ case_log=$work/case.$check_name.log
 install_turnlock() {
     if [ -z "${TURNLOCK_BINDINGS_READY-}" ]; then
         # In ./check with the cargo that has built the tests.
-        (cd "$repository" && ${TURNLOCK_CARGO:-cargo} build --quiet --lib --bins --example counter --features turnlock-cli/full --target-dir "$target")
+        (cd "$repository" && ${TURNLOCK_CARGO:-cargo} build --quiet --lib --bins --example counter --example agent --features turnlock-cli/full --target-dir "$target")
         TURNLOCK_BUILT=$built "$repository/install.sh" "$prefix" >"$work/install.log"
         make_fake_library
     fi
     export PKG_CONFIG_PATH=$prefix/lib/pkgconfig
     export LD_LIBRARY_PATH=$prefix/lib
     export TURNLOCK_LIBRARY=$prefix/lib/libturnlock.so
+    # The smallest agent of a linked lock, for tests of one.
+    export TURNLOCK_AGENT=$built/examples/agent
     export PATH=$prefix/bin:$PATH
 }
 

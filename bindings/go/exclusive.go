@@ -59,8 +59,8 @@ func (l *exclusive) release(release func(*C.turnlock_hold) C.int32_t) error {
 	return err
 }
 
-// Release unlocks. ErrDamaged and ErrReplaced say that something was seen to have happened to the file: it is unlocked all
-// the same. After a death without MarkConsistent it closes the lock for everyone until Reset.
+// Release unlocks. ErrDamaged and ErrReplaced say that something was seen to have happened to the file, ErrLeaseEnded that
+// another host may have had the lock: it is unlocked all the same. After a death without MarkConsistent it closes the lock for everyone until Reset.
 func (l *exclusive) Release() error {
 	return l.release(func(hold *C.turnlock_hold) C.int32_t { return C.turnlock_hold_release(hold) })
 }

@@ -313,13 +313,14 @@ func (l *base) forget(hold *C.turnlock_hold) {
 	}
 }
 
-// hasUnlocked is whether an unlock that gave this error has unlocked: one that reports what happened to the file has.
+// hasUnlocked is whether an unlock that gave this error has unlocked: one that reports what happened to the file, or that
+// the lease of a linked lock has ended, has.
 func hasUnlocked(err error) bool {
 	if err == nil {
 		return true
 	}
 	status := err.(*Error).Status
-	return status == ErrDamaged || status == ErrReplaced
+	return status == ErrDamaged || status == ErrReplaced || status == ErrLeaseEnded
 }
 
 func (l *base) reset(ctx context.Context) error {

@@ -67,3 +67,18 @@ func (mutex *Mutex) Patience() (time.Duration, error) {
 	_, err := mutex.with(func() C.int32_t { return C.turnlock_lock_patience(mutex.handle, &patience) })
 	return time.Duration(patience), err
 }
+
+// StillOwner is whether this host has the mutex still, for its holder, which asks: not, once the lease of a linked mutex has
+// ended, from when on another host may have it. What goes out to others needs the fencing token besides.
+func (mutex *Mutex) StillOwner() (bool, error) {
+	if _, err := mutex.holding(); err != nil {
+		return false, err
+	}
+	status, err := mutex.with(func() C.int32_t {
+		return C.turnlock_mutex_still_owner((*C.turnlock_mutex)(unsafe.Pointer(mutex.handle)))
+	})
+	if Status(status) == ErrLeaseEnded {
+		return false, nil
+	}
+	return err == nil, err
+}

@@ -219,6 +219,15 @@ func (mutex *RecursiveMutex) IsContended(owner *Owner) (isContended bool, err er
 	return isContended, err
 }
 
+// StillOwner is whether this host has the mutex still, for owner, which has it: see Mutex.StillOwner.
+func (mutex *RecursiveMutex) StillOwner(owner *Owner) (isStill bool, err error) {
+	err = mutex.held(owner, func() (err error) {
+		isStill, err = mutex.mutex.StillOwner()
+		return err
+	})
+	return isStill, err
+}
+
 // Patience is how long waiters let others pass here, as its creator said; 0 is strictly first come first served.
 func (mutex *RecursiveMutex) Patience() (time.Duration, error) { return mutex.mutex.Patience() }
 

@@ -119,17 +119,17 @@ public:
         return is_taken;
     }
 
-    // Unlocks. errc::damaged and errc::replaced say that something was seen to have happened to the file: it is unlocked
-    // all the same.
+    // Unlocks. errc::damaged and errc::replaced say that something was seen to have happened to the file, and errc::lease_ended that
+    // another host may have had the lock (`still_owner`): it is unlocked all the same.
     void unlock(std::error_code &code) noexcept { succeeded(self().native_unlock(), code); }
 
     // Unlocks. The holder gets no exception, as the named requirements want it; what happened to the file is
-    // what the next lock fails with.
+    // what the next lock fails with, and a lease that has ended is what `still_owner` tells before.
     void unlock()
     {
         std::error_code code;
         unlock(code);
-        if (code != errc::damaged && code != errc::replaced)
+        if (code != errc::damaged && code != errc::replaced && code != errc::lease_ended)
             check(code);
     }
 

@@ -74,6 +74,19 @@ public:
         return std::chrono::nanoseconds(patience);
     }
 
+    // Whether this host has the mutex still, for its holder, also one by a hold: not, once the lease of a linked mutex has ended, from when on
+    // another host may have it. What goes out to others needs the fencing token besides.
+    [[nodiscard]] bool still_owner() const
+    {
+        const auto status = turnlock_mutex_still_owner(this->native_handle());
+        if (status == TURNLOCK_ERROR_LEASE_ENDED)
+            return false;
+        std::error_code code;
+        succeeded(status, code);
+        check(code);
+        return true;
+    }
+
     // After errc::replaced: the mutex of the same name in the file that is at the path now. Close this one.
     basic_mutex reopen() const
     {

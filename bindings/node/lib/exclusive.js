@@ -10,9 +10,17 @@ const { settings } = require('./settings');
 const ALGORITHMS = { 'k-state': 2, raynal: 3, sum: 4 };
 const EVERYTHING = { mode: MODES.exclusive };
 
+class HeldExclusively extends Held {
+  stillOwner() {
+    // An error if it is not held.
+    void this.hold;
+    return this.lock.isOfThisHost();
+  }
+}
+
 class ExclusiveLock extends TellingLock {
   constructor(kind, file, lockName, members, { label, slot = null }) {
-    super(kind, file, lockName, members, { label, slot, Held, isOfOne: true });
+    super(kind, file, lockName, members, { label, slot, Held: HeldExclusively, isOfOne: true });
   }
 
   get held() {
@@ -38,6 +46,11 @@ class ExclusiveLock extends TellingLock {
   holder() {
     return this.holders()[0] ?? null;
   }
+
+  // Whether this host has it still. Only mutexes are linked to others.
+  isOfThisHost() {
+    return true;
+  }
 }
 
 class Mutex extends ExclusiveLock {
@@ -47,6 +60,11 @@ class Mutex extends ExclusiveLock {
     const { flags, patience_ns } = settings('mutex', chosen);
     const label = optional(chosen, 'label', null, text);
     super('mutex', file, lockName, { flags: kindFlags | flags, patience_ns }, { label });
+  }
+
+  isOfThisHost() {
+    const status = this.call('mutex_still_owner');
+    return status !== STATUS.LEASE_ENDED && check(status) === 0;
   }
 
   get patience() {

@@ -5,6 +5,7 @@ const { CONTENDED, MODES, OWNER_DEAD, acquiredRoom, check, lastErrorMessage, nat
 const { STATUS, TurnlockError } = require('./errors');
 
 const MODE_NAMES = Object.keys(MODES);
+const RELEASED_ALL_THE_SAME = [STATUS.DAMAGED, STATUS.REPLACED, STATUS.LEASE_ENDED];
 
 // What it is of every kind. ERR_TURNLOCK_NOT_OWNER once it is over.
 class Hold {
@@ -136,8 +137,8 @@ class Hold {
     try {
       check(status);
     } finally {
-      // A release that reports what happened to the file has released.
-      if (status >= 0 || status === STATUS.DAMAGED || status === STATUS.REPLACED) {
+      // A release that reports what happened to the file, or that the lease of a linked lock has ended, has released.
+      if (status >= 0 || RELEASED_ALL_THE_SAME.includes(status)) {
         this.#by.handles.closeHold(this.#hold);
         this.#by.handles.held.delete(this);
         this.#hold = null;

@@ -150,6 +150,11 @@ export interface TurnRing extends ExclusiveLock {}
 export class Held {
   private constructor();
   readonly lock: Mutex | TurnRing;
+  /**
+   * Whether this host has the lock still: not, once the lease of a linked mutex has ended, from when on another host may have it. What
+   * goes out to others needs the fencing token besides.
+   */
+  stillOwner(): boolean;
 }
 export interface Held extends TellingHolding {}
 

@@ -174,6 +174,7 @@ const functions = {
   hold_fencing_token: [handle, buffer],
   hold_of_thread: [handle, buffer],
   hold_wait: [handle, handle, 'uint32_t', 'uint64_t', buffer],
+  mutex_still_owner: [handle],
   lock_death_policy: [handle, buffer],
   lock_patience: [handle, buffer],
   lock_holders: [handle, 'size_t', buffer, buffer],

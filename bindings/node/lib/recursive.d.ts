@@ -47,5 +47,10 @@ export interface RecursiveMutex extends LockOfOne {}
 export class RecursiveHeld {
   private constructor();
   readonly lock: RecursiveMutex;
+  /**
+   * Whether this host has the lock still: not, once the lease of a linked mutex has ended, from when on another host may have it. What
+   * goes out to others needs the fencing token besides.
+   */
+  stillOwner(): boolean;
 }
 export interface RecursiveHeld extends TellingHolding {}

@@ -94,6 +94,10 @@ class RecursiveHeld {
     return this.#by.first(this).isContended();
   }
 
+  stillOwner() {
+    return this.#by.first(this).stillOwner();
+  }
+
   [Symbol.dispose ?? Symbol.for('nodejs.dispose')]() {
     if (this.isHeld) this.unlock();
   }

@@ -8,6 +8,7 @@ async function program(signal: AbortSignal): Promise<string> {
   const token: bigint = await accounts.withLock((held) => held.fencingToken, { signal, timeout: 50 });
   const held: Held | null = ring.tryLock();
   if (held?.ownerDied) held.markConsistent();
+  const still: boolean | undefined = held?.stillOwner();
   held?.unlock();
   accounts.lockSync({ timeout: 5 }).unlock();
   const dead: string | undefined = accounts.previousOwner()?.label;
@@ -78,7 +79,7 @@ async function program(signal: AbortSignal): Promise<string> {
   file.mutex('accounts', { recursive: true });
   // @ts-expect-error: only a LockFile opens a lock
   new Mutex();
-  return `${libraryVersion} ${count} ${again} ${group} ${token} ${dead} ${states.join()} ${file.path}`;
+  return `${libraryVersion} ${count} ${again} ${group} ${token} ${dead} ${still} ${states.join()} ${file.path}`;
 }
 
 export { program };

@@ -417,6 +417,14 @@ impl AnyGuard<'_> {
         each!(self, guard => guard.is_contended())
     }
 
+    /// Returns whether this host has the lock still. Only mutexes are linked to others.
+    pub fn still_owner(&self) -> bool {
+        match self {
+            Self::Mutex(guard) => guard.still_owner(),
+            _ => true,
+        }
+    }
+
     /// Marks the data as consistent after a holder's death.
     pub fn mark_consistent(&mut self) -> Result<()> {
         each!(self, guard => guard.mark_consistent())

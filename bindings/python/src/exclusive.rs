@@ -237,6 +237,13 @@ impl Exclusive {
         contended.or_raise(py)
     }
 
+    /// Returns whether this host has the lock still that this object holds: not, once the lease of a linked lock has ended, from
+    /// when on another host may have it. What goes out to others needs the fencing token besides.
+    fn still_owner(&self, py: Python) -> PyResult<bool> {
+        let still = locked(&self.state).held().and_then(Held::guard).map(|guard| guard.still_owner());
+        still.or_raise(py)
+    }
+
     /// Opens a lock that is not recoverable again, in its turn. Returns whether it was its turn within the time.
     #[pyo3(signature = (timeout = -1.0), text_signature = "($self, timeout=-1)")]
     fn reset(&self, py: Python, timeout: f64) -> PyResult<bool> {

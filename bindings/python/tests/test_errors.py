@@ -184,7 +184,7 @@ def test_holds_that_are_over(path):
 @kinds
 def test_release_of_what_is_not_held(kind, path):
     lock = kind(path)
-    for act in (lock.release, lock.__exit__, lock.abandon, lock.mark_consistent, lock.is_contended):
+    for act in (lock.release, lock.__exit__, lock.abandon, lock.mark_consistent, lock.is_contended, lock.still_owner):
         with pytest.raises(turnlock.NotOwnerError, match="not held") as error:
             act()
         assert isinstance(error.value, RuntimeError)
@@ -202,7 +202,7 @@ def test_use_after_close(kind, path):
     lock.close()
     assert lock.closed and lock.fencing_token is None and not lock.previous_owner_died and lock.previous_owner is None
     acts = [lock.acquire, lock.release, lock.__enter__, lock.locked, lock.mark_consistent, lock.abandon, lock.reset]
-    for act in [*acts, lock.is_contended, lock.holders, lock.waiters, lambda: lock.death_policy]:
+    for act in [*acts, lock.is_contended, lock.still_owner, lock.holders, lock.waiters, lambda: lock.death_policy]:
         with pytest.raises(turnlock.ClosedError, match="make another one") as error:
             act()
         assert isinstance(error.value, ValueError)

@@ -74,6 +74,19 @@ public final class Mutex extends TurnLock {
         return struct;
     }
 
+    /**
+     * Whether this host has the mutex still, which its holder asks: not, once the lease of a linked mutex has ended, from when on
+     * another host may have it. What goes out to others needs the fencing token besides.
+     */
+    public boolean stillOwner() {
+        // An error if the calling thread does not have it.
+        acquisition();
+        return use(open -> open.use(lock -> {
+            int status = Native.turnlock_mutex_still_owner(lock);
+            return status != Status.LEASE_ENDED.number() && Native.check(status) >= 0;
+        }));
+    }
+
     /** How long waiters let others pass here, as its creator said; 0 is strictly first come first served. */
     public Duration patience() {
         return Duration.ofNanos(use(OpenLock::patience));

@@ -115,6 +115,8 @@ final class Native {
 
     static native int turnlock_mutex_close(Pointer mutex);
 
+    static native int turnlock_mutex_still_owner(Pointer mutex);
+
     static native int turnlock_ring_open(Pointer file, byte[] name, Pointer options, PointerByReference ring);
 
     static native int turnlock_ring_close(Pointer ring);

@@ -9,6 +9,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.function.ToIntFunction;
 
 /**
@@ -55,6 +56,8 @@ final class OpenLock extends Handle {
             return Integer.toUnsignedLong(acquired.getInt(24));
         }
     }
+
+    private static final Set<Status> UNLOCKED_ALL_THE_SAME = Set.of(Status.DAMAGED, Status.REPLACED, Status.LEASE_ENDED);
 
     private final Holds holds;
     private final Pointer lock;
@@ -264,8 +267,8 @@ final class OpenLock extends Handle {
     TurnlockException end(Pointer hold, ToIntFunction<Pointer> release) {
         int status = release.applyAsInt(hold);
         TurnlockException failure = status < 0 ? Native.failure(status) : null;
-        // An unlock that reports what happened to the file has unlocked.
-        if (failure != null && failure.status() != Status.DAMAGED && failure.status() != Status.REPLACED) {
+        // An unlock that reports what happened to the file, or that the lease of a linked lock has ended, has unlocked.
+        if (failure != null && !UNLOCKED_ALL_THE_SAME.contains(failure.status())) {
             throw failure;
         }
         synchronized (this) {

@@ -125,8 +125,8 @@ public abstract class TurnLock extends AnyLock implements Lock {
     /**
      * Unlocks. After a death without {@link #markConsistent} this closes a lock for everyone, until {@link #reset}, whose death
      * policy is {@link DeathPolicy#INFORM}, and logs a warning ({@link System.Logger}, "turnlock"). {@link
-     * Status#DAMAGED} and {@link Status#REPLACED} say that something was seen to have happened to the file: it is unlocked
-     * all the same.
+     * Status#DAMAGED} and {@link Status#REPLACED} say that something was seen to have happened to the file, and {@link
+     * Status#LEASE_ENDED} that another host may have had the lock: it is unlocked all the same.
      */
     @Override
     public void unlock() {
