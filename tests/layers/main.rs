@@ -48,6 +48,10 @@ const LAYERS: [(&str, &[&str]); 2] = [
     ),
 ];
 
+/// Folders of suites, and of benches.
+const SUITES: [&str; 5] = ["tests", "cli/tests", "core/tests", "link/agent/tests", "link/command/tests"];
+const BENCHES: [&str; 2] = ["benches", "link/command/benches"];
+
 /// A source file.
 struct Source {
     /// Its module path, `["os", "file"]` of `src/os/file.rs` and `["os"]` of `src/os/mod.rs`.
@@ -288,7 +292,7 @@ fn crates() -> Vec<PathBuf> {
     .iter()
     .map(|folder| root().join(folder))
     .collect();
-    for folder in ["tests", "cli/tests", "core/tests", "link/agent/tests", "link/command/tests", "benches"] {
+    for folder in SUITES.into_iter().chain(BENCHES) {
         let entries = fs::read_dir(root().join(folder)).unwrap().map(|entry| entry.unwrap().path());
         // In these a site and the world that it stands in are one thing in two files.
         let models = |path: &PathBuf| ["ring_model", "shuttle"].iter().any(|name| path.ends_with(name));
@@ -372,7 +376,7 @@ fn every_file_can_be_read_in_one_go() {
 
 #[test]
 fn tests_and_benches_are_plain_modules() {
-    for folder in ["tests", "cli/tests", "core/tests", "link/agent/tests", "link/command/tests", "benches"] {
+    for folder in SUITES.into_iter().chain(BENCHES) {
         for file in sources_in(&root().join(folder)) {
             let web = file.code.lines().any(|line| line.trim_start().starts_with("#[path"));
             let path = file.path.display();
@@ -383,7 +387,7 @@ fn tests_and_benches_are_plain_modules() {
 
 #[test]
 fn no_suite_hangs_for_ever() {
-    for folder in ["tests", "cli/tests", "core/tests", "link/agent/tests", "link/command/tests"] {
+    for folder in SUITES {
         let suites = fs::read_dir(root().join(folder)).unwrap();
         for suite in suites.map(|entry| entry.unwrap().path().join("main.rs")) {
             if let Ok(text) = fs::read_to_string(&suite) {
