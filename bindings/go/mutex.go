@@ -75,7 +75,7 @@ func (mutex *Mutex) StillOwner() (bool, error) {
 		return false, err
 	}
 	status, err := mutex.with(func() C.int32_t {
-		return C.turnlock_mutex_still_owner((*C.turnlock_mutex)(unsafe.Pointer(mutex.handle)))
+		return C.turnlock_lock_still_owner(mutex.handle)
 	})
 	if Status(status) == ErrLeaseEnded {
 		return false, nil

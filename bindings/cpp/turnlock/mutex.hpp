@@ -78,7 +78,7 @@ public:
     // another host may have it. What goes out to others needs the fencing token besides.
     [[nodiscard]] bool still_owner() const
     {
-        const auto status = turnlock_mutex_still_owner(this->native_handle());
+        const auto status = turnlock_lock_still_owner(any(this->native_handle()));
         if (status == TURNLOCK_ERROR_LEASE_ENDED)
             return false;
         std::error_code code;

@@ -63,7 +63,7 @@ class Mutex extends ExclusiveLock {
   }
 
   isOfThisHost() {
-    const status = this.call('mutex_still_owner');
+    const status = this.call('lock_still_owner');
     return status !== STATUS.LEASE_ENDED && check(status) === 0;
   }
 

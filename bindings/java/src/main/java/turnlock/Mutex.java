@@ -82,7 +82,7 @@ public final class Mutex extends TurnLock {
         // An error if the calling thread does not have it.
         acquisition();
         return use(open -> open.use(lock -> {
-            int status = Native.turnlock_mutex_still_owner(lock);
+            int status = Native.turnlock_lock_still_owner(lock);
             return status != Status.LEASE_ENDED.number() && Native.check(status) >= 0;
         }));
     }

@@ -109,13 +109,13 @@ final class Native {
 
     static native int turnlock_lock_previous_owner(Pointer lock, Pointer owner);
 
+    static native int turnlock_lock_still_owner(Pointer lock);
+
     static native int turnlock_lock_reset_for(Pointer lock, long nanoseconds);
 
     static native int turnlock_mutex_open(Pointer file, byte[] name, Pointer options, PointerByReference mutex);
 
     static native int turnlock_mutex_close(Pointer mutex);
-
-    static native int turnlock_mutex_still_owner(Pointer mutex);
 
     static native int turnlock_ring_open(Pointer file, byte[] name, Pointer options, PointerByReference ring);
 
