@@ -52,6 +52,7 @@ impl World {
         let truth = &oracle.link;
         let is_agent = oracle.watch(moved::attach(&self.lock(), me));
         assert!(is_agent, "the last agent was cleared, and another one is there");
+        truth.has_agent.store(true, SeqCst);
         if self.is_home() {
             count(&oracle.tally.found_home);
             // What comes with it is written before it is home.

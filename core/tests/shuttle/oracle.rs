@@ -134,6 +134,10 @@ pub struct LinkTruth {
     pub leased: PlainBool,
     /// How many agents have died.
     pub deaths: PlainUsize,
+    /// Whether an agent has come yet.
+    pub has_agent: PlainBool,
+    /// Whether the head of the queue may sleep at its own slot, since it found no agent: no agent unparks it, and it looks again after a nap.
+    pub naps: PlainBool,
 }
 
 /// Unwinds the stack of a dead task.
@@ -240,6 +244,8 @@ impl Oracle {
             Step::Leave => self.depart(me),
             Step::LinkAway => self.moved_away(me),
             Step::LinkLease => self.lease_begins(me),
+            Step::LinkWait => self.link.naps.store(!self.link.has_agent.load(SeqCst), SeqCst),
+            Step::Enter => self.link.naps.store(false, SeqCst),
             _ => {}
         }
     }
@@ -355,7 +361,8 @@ impl Oracle {
         let is_taken = self.inside.iter().any(|inside| inside.load(SeqCst));
         let waits = |slot: &usize| self.wants[*slot].load(SeqCst) && is_alert(*slot);
         let awaits_doorway = (0..self.plan.participants).any(|slot| self.awaits_doorway[slot].load(SeqCst));
-        if is_taken || awaits_doorway || !(0..self.plan.participants).any(|slot| waits(&slot)) {
+        let naps = self.link.naps.load(SeqCst);
+        if is_taken || awaits_doorway || naps || !(0..self.plan.participants).any(|slot| waits(&slot)) {
             return;
         }
         let idle = self.idle.fetch_add(time, SeqCst) + time;
