@@ -26,10 +26,11 @@ pub struct Engine {
 impl Engine {
     /// One that is not started yet, on ports that are free.
     pub fn new(program: &Path, folder: &Path) -> Result<Self, String> {
-        // Below those that the kernel gives to connections, which would take one while etcd is away; from another one in each process.
-        let from = (process::id() % 100 * 200) as u16;
+        // Below those that the kernel gives to connections, which would take one while etcd is away; from others in each process, and not those of
+        // this project's tests, which run many.
+        let from = (process::id() % 100 * 20) as u16;
         let is_free = |port: &u16| TcpListener::bind((Ipv4Addr::LOCALHOST, *port)).is_ok();
-        let mut free = (0..2_000).map(|next| 10_000 + (from + next) % 20_000).filter(is_free);
+        let mut free = (0..2_000).map(|next| 30_000 + (from + next) % 2_000).filter(is_free);
         let (Some(client), Some(peer)) = (free.next(), free.next()) else {
             return Err("there are no two free ports on 127.0.0.1".into());
         };
