@@ -47,7 +47,7 @@ class ExclusiveLock extends TellingLock {
     return this.holders()[0] ?? null;
   }
 
-  // Whether this host has it still. Only mutexes are linked to others.
+  // Whether this host has it still. Of exclusive locks only mutexes can be linked.
   isOfThisHost() {
     return true;
   }

@@ -417,7 +417,7 @@ impl AnyGuard<'_> {
         each!(self, guard => guard.is_contended())
     }
 
-    /// Returns whether this host has the lock still. Only mutexes are linked to others.
+    /// Returns whether this host has the lock still. Of exclusive locks only mutexes can be linked.
     pub fn still_owner(&self) -> bool {
         match self {
             Self::Mutex(guard) => guard.still_owner(),
