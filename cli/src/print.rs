@@ -67,6 +67,16 @@ fn replace_path(text: &str, path: &str, by: &str) -> String {
     replaced + &text[from..]
 }
 
+/// Writes a part of what a demo tells: on standard output, or on standard error where that has the JSON of the verdict. The demo goes on when
+/// its output is closed, and its exit code is the verdict. So an error is dropped, unlike that of writing the verdict itself.
+pub fn story(text: &str, is_beside_json: bool) {
+    let _ = if is_beside_json {
+        write(anstream::stderr().lock(), text)
+    } else {
+        write(anstream::stdout().lock(), text)
+    };
+}
+
 /// Prints a result, with colours if standard output is a terminal.
 pub fn result(text: &str) -> io::Result<()> {
     enough_read(write(anstream::stdout().lock(), text))

@@ -56,7 +56,7 @@ use std::{path::PathBuf, process::ExitCode, sync::mpsc};
 ///
 /// With --hosts it shows another lock: one that several hosts share. Two to five lock files stand for the hosts, on this one machine; each
 /// has an agent (turnlock-link), and all an etcd of the demo's own, on loopback. The hosts contend; then a program, an agent, etcd and a
-/// whole host are killed, one after another. In half a minute, with every claim checked at the end.
+/// whole host are killed, one after another. In some 15 s, with every claim checked at the end.
 #[derive(clap::Args)]
 #[command(after_help = "\
 EXIT CODES

@@ -10,7 +10,7 @@ use crate::{escape, print};
 use anstyle::{AnsiColor, Style};
 use std::{
     cell::Cell,
-    io::{self, IsTerminal, Write},
+    io::{self, IsTerminal},
     path::Path,
     time::Duration,
 };
@@ -40,17 +40,8 @@ impl Narrator {
         Self { json, live, shown: Cell::new(false), quarters: Cell::new(0) }
     }
 
-    // The demo goes on when its output is closed; its exit code is the verdict. So errors are dropped, but for that of writing
-    // the verdict itself.
-
     fn write(&self, text: &str) {
-        let _ = if self.json {
-            let mut out = anstream::stderr();
-            out.write_all(text.as_bytes()).and_then(|()| out.flush())
-        } else {
-            let mut out = anstream::stdout();
-            out.write_all(text.as_bytes()).and_then(|()| out.flush())
-        };
+        print::story(text, self.json);
     }
 
     fn line(&self, text: &str) {

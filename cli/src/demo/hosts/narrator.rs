@@ -7,12 +7,7 @@ use super::{
     verdict::Verdict,
 };
 use crate::{escape, fit, print};
-use std::{
-    cell::Cell,
-    io::{self, Write},
-    path::Path,
-    time::Duration,
-};
+use std::{cell::Cell, io, path::Path, time::Duration};
 
 /// As many stays of the lock at a host are shown.
 const SHOWN: usize = 12;
@@ -29,17 +24,8 @@ impl Narrator {
         Self { json, scenes: Cell::new(0) }
     }
 
-    // The demo goes on when its output is closed; its exit code is the verdict. So errors are dropped, but for that of writing
-    // the verdict itself.
-
     fn write(&self, text: &str) {
-        let _ = if self.json {
-            let mut out = anstream::stderr();
-            out.write_all(text.as_bytes()).and_then(|()| out.flush())
-        } else {
-            let mut out = anstream::stdout();
-            out.write_all(text.as_bytes()).and_then(|()| out.flush())
-        };
+        print::story(text, self.json);
     }
 
     /// What this is about.

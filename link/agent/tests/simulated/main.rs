@@ -179,27 +179,17 @@ fn one_inside(setup: &Setup) -> Result<World, Wrong> {
 
 #[test]
 fn every_short_schedule_of_two_hosts_at_a_leased_lock() {
-    let setup = Setup {
-        drifts: vec![DRIFT, -DRIFT],
-        mode: Mode::Leased,
-        stranger: None,
-        fault: None,
-        ends_early: false,
-    };
-    let states = search_all(one_inside(&setup).unwrap(), 8, 1);
-    println!("{states} states of 8 steps and 1 fault from when a program is inside");
-    assert!(states > 10_000);
+    short_schedules_at_a_leased_lock(false);
 }
 
 #[test]
 fn every_short_schedule_of_two_hosts_at_a_lock_whose_lease_the_engine_may_end_early() {
-    let setup = Setup {
-        drifts: vec![DRIFT, -DRIFT],
-        mode: Mode::Leased,
-        stranger: None,
-        fault: None,
-        ends_early: true,
-    };
+    short_schedules_at_a_leased_lock(true);
+}
+
+fn short_schedules_at_a_leased_lock(ends_early: bool) {
+    let drifts = vec![DRIFT, -DRIFT];
+    let setup = Setup { drifts, mode: Mode::Leased, stranger: None, fault: None, ends_early };
     let states = search_all(one_inside(&setup).unwrap(), 8, 1);
     println!("{states} states of 8 steps and 1 fault from when a program is inside");
     assert!(states > 10_000);
