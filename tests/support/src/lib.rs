@@ -33,6 +33,8 @@ mod scene;
 pub mod shared;
 #[cfg(not(any(loom, shuttle)))]
 pub mod simulator;
+#[cfg(loom)]
+mod stacks;
 #[cfg(not(any(loom, shuttle)))]
 pub mod torture;
 #[cfg(not(any(loom, shuttle)))]
