@@ -1201,7 +1201,7 @@ int32_t turnlock_mutex_mark_consistent(const struct turnlock_mutex *mutex);
 #define TURNLOCK_RWLOCK_RELEASE_BY_DEFAULT 32
 
 /**
- * `turnlock_rwlock_options.flags`: the lock must be linked: its holders, readers too, are of one host at a time, and no program enters
+ * `turnlock_rwlock_options.flags`: the lock must be linked: its writers are of one host at a time, its readers of several, and no program enters
  * before an agent of this host has brought it home (docs/hosts.md). For what creates it: programs open it without this flag. One that exists
  * and is not linked is TURNLOCK_ERROR_KIND.
  */

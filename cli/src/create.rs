@@ -61,7 +61,7 @@ struct NamedAtOnce {
     /// A linked mutex, whose holders are of one host at a time: it is away until an agent brings it home; may be said several times
     #[arg(long, value_name = "NAME")]
     linked: Vec<String>,
-    /// A linked rwlock, whose holders, readers too, are of one host at a time: it is away until an agent brings it home; may be said several
+    /// A linked rwlock, whose writers are of one host at a time, and its readers of several: it is away until an agent brings it home; may be said several
     /// times
     #[arg(long, value_name = "NAME")]
     linked_rwlock: Vec<String>,

@@ -57,14 +57,15 @@ pub fn by_messages(by_messages: &ByMessages) -> String {
     text
 }
 
-/// Returns what a linked lock without a holder says of itself: "free", "away", "away, no agent is attached".
+/// Returns what a linked lock without a holder says of itself: "free", "free to read", "away", "away, no agent is attached".
 pub fn link(lock: &LockStatus) -> String {
     let Some(link) = lock.link else { return "free".into() };
-    let used_up = lock.fencing_token.is_some_and(|token| token >= link.token_end);
+    let used_up = !link.to_read && lock.fencing_token.is_some_and(|token| token >= link.token_end);
+    let free = if link.to_read { "free to read" } else { "free" };
     let text = match (link.home, used_up) {
         (true, false) => match link.lease_seconds {
-            None => return "free".into(),
-            Some(left) if left > 0.0 => return format!("free, leased for {left:.1} s more"),
+            None => return free.into(),
+            Some(left) if left > 0.0 => return format!("{free}, leased for {left:.1} s more"),
             Some(_) => "its lease has ended",
         },
         (true, true) => "its reserved fencing tokens are used up",

@@ -260,6 +260,10 @@ pub enum Mutant {
     UpgradesBeyondBlock,
     /// A linked lock comes home before the block of tokens is set.
     HomeBeforeTokens,
+    /// A linked rwlock that is home to read admits who takes a fencing token.
+    WriterEntersToRead,
+    /// A linked rwlock comes home to read before the token of its readers is set.
+    ToReadBeforeToken,
     /// An agent that brings its lock home unparks no program.
     HomeUnheard,
     /// A program says that it wants a linked lock, and does not wake the agent.
@@ -272,7 +276,7 @@ pub enum Mutant {
 
 impl Mutant {
     /// Every mutant. The table in `docs/reliability.md` says what catches it.
-    pub const ALL: [Mutant; 129] = [
+    pub const ALL: [Mutant; 131] = [
         Mutant::NoChoosing,
         Mutant::NoFenceAfterChoosing,
         Mutant::NoFenceBeforeWait,
@@ -398,6 +402,8 @@ impl Mutant {
         Mutant::CancelsOverLease,
         Mutant::UpgradesBeyondBlock,
         Mutant::HomeBeforeTokens,
+        Mutant::WriterEntersToRead,
+        Mutant::ToReadBeforeToken,
         Mutant::HomeUnheard,
         Mutant::WantsUnheard,
         Mutant::WantForgotten,

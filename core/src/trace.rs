@@ -90,6 +90,8 @@ pub enum Step {
     LifeEnds,
     /// At the head of the queue of a linked lock, which admits no program: not yet asleep.
     LinkWait,
+    /// A participant that wants more than to read has left the queue of a linked lock that is home to read.
+    LinkLeave,
     /// The agent of a linked lock has said that it is away, and still stands at the head of the queue.
     LinkAway,
     /// The agent of a linked lock has begun a lease, and still stands at the head of the queue.
@@ -98,7 +100,7 @@ pub enum Step {
 
 impl Step {
     /// Every step, in order.
-    pub const ALL: [Step; 43] = [
+    pub const ALL: [Step; 44] = [
         Step::Attach,
         Step::Doorway,
         Step::Wait,
@@ -140,6 +142,7 @@ impl Step {
         Step::TokenMade,
         Step::LifeEnds,
         Step::LinkWait,
+        Step::LinkLeave,
         Step::LinkAway,
         Step::LinkLease,
     ];

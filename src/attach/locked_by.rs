@@ -4,7 +4,8 @@ use crate::os::{clock, process::pid_namespace};
 use crate::registers::{FileClaims, FileLock, is_linked, link};
 use turnlock_core::acquire::site::Lock;
 use turnlock_core::algorithm::{
-    claim::{Claims, Relation},
+    claim::{Claims, HoldClass, Relation},
+    link::Wish,
     ownership::token_in,
 };
 use turnlock_core::error::LockedBy;
@@ -35,18 +36,20 @@ pub fn look<'a, F: FileClaims>(
     }
     let slots = lock.lock.header.slots_in_use.load(Relaxed) as usize;
     let mut holders = (0..slots.min(lock.slots())).filter(conflicts);
-    let Some(first) = holders.next() else { return of_link(lock) };
+    let Some(first) = holders.next() else { return of_link(lock, claims.hold_class(claim)) };
     seen(lock, me, first, now).and_others(if alone { 0 } else { holders.count() })
 }
 
 /// Returns why no program is admitted, if the lock is linked and no program is.
-fn of_link<F: FileClaims>(lock: &FileLock<'_, F>) -> LockedBy {
+fn of_link<F: FileClaims>(lock: &FileLock<'_, F>, hold_class: HoldClass) -> LockedBy {
     let link = link(&lock.lock);
-    match is_linked(lock.view, lock.region) && !link.admits(clock::boot_ns) {
+    let wish = if hold_class == HoldClass::Reader { Wish::Read } else { Wish::Write };
+    match is_linked(lock.view, lock.region) && !link.admits(wish, clock::boot_ns) {
         false => LockedBy::UNKNOWN,
         true if link.agent().is_none() => LockedBy::NO_AGENT,
         true if link.is_away() => LockedBy::AWAY,
         true if !link.lease_runs(clock::boot_ns) => LockedBy::LEASE_ENDED,
+        true if link.is_home_to_read() => LockedBy::HOME_TO_READ,
         true => LockedBy::NO_TOKENS,
     }
 }

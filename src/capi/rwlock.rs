@@ -44,7 +44,7 @@ pub const TURNLOCK_RWLOCK_INFORM_ON_DEATH: u32 = 16;
 /// above is given; one that exists keeps what it has. For a caller that does not look at TURNLOCK_OWNER_DEAD.
 pub const TURNLOCK_RWLOCK_RELEASE_BY_DEFAULT: u32 = 32;
 
-/// `turnlock_rwlock_options.flags`: the lock must be linked: its holders, readers too, are of one host at a time, and no program enters
+/// `turnlock_rwlock_options.flags`: the lock must be linked: its writers are of one host at a time, its readers of several, and no program enters
 /// before an agent of this host has brought it home (docs/hosts.md). For what creates it: programs open it without this flag. One that exists
 /// and is not linked is TURNLOCK_ERROR_KIND.
 pub const TURNLOCK_RWLOCK_LINKED: u32 = 64;

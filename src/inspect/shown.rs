@@ -57,6 +57,7 @@ fn link_of(lock: &LockView) -> LinkStatus {
     let left = || Duration::from_nanos(lease_end.saturating_sub(clock::boot_ns())).as_secs_f64();
     LinkStatus {
         home: !link.is_away(),
+        to_read: link.is_home_to_read(),
         agent: link.agent(),
         token_end: link.token_end.load(Relaxed),
         lease_seconds: (lease_end != 0).then(left),

@@ -168,6 +168,8 @@ pub struct ByMessages {
 pub struct LinkStatus {
     /// Whether it is home: else it is away, and no program is admitted.
     pub home: bool,
+    /// Whether it is home to read: only readers are admitted, and other hosts may have it so, too.
+    pub to_read: bool,
     /// The slot of its agent; `None`: none is attached.
     pub agent: Option<usize>,
     /// The last fencing token that is reserved for this host. A decimal string in JSON.

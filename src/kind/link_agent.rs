@@ -17,7 +17,7 @@ use std::{
 };
 use turnlock_core::acquire::{link as moved, site::Limit};
 use turnlock_core::algorithm::{
-    link::{BlockFault, Link},
+    link::{BlockFault, Link, Wish},
     ownership::{Health, TOKEN_LIMIT},
 };
 use turnlock_core::error::{Error, Result};
@@ -89,6 +89,16 @@ impl LinkedData {
             Self::NotRecoverable => Health::NotRecoverable,
         }
     }
+}
+
+/// What programs want of a linked lock that does not admit them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum LinkedWish {
+    /// To read.
+    Read,
+    /// All of it, or what may become that: a mutex, a writer, one that may upgrade. Also where others want to read.
+    Write,
 }
 
 /// How long an agent waits for another reaper that is at its predecessor's slot.
@@ -233,6 +243,11 @@ impl LinkedLock {
         !self.link().is_away()
     }
 
+    /// Returns whether the lock is home to read, as [`LinkedLock::bring_home_to_read`] brought it. Only this agent changes that.
+    pub fn is_home_to_read(&self) -> bool {
+        self.link().is_home_to_read()
+    }
+
     /// Returns what is known of the data that it protects: at home just now, away since it was moved.
     pub fn data(&self) -> LinkedData {
         LinkedData::of(self.link().health())
@@ -243,7 +258,7 @@ impl LinkedLock {
         self.link().token.load(Relaxed)
     }
 
-    /// Returns the last token of the block that is reserved for this host; 0: none is.
+    /// Returns the last token of the block that is reserved for this host; 0: none is, as where the lock is home to read.
     pub fn token_end(&self) -> u64 {
         self.link().token_end.load(Relaxed)
     }
@@ -307,11 +322,7 @@ impl LinkedLock {
         let (first, last) = (*block.start(), *block.end());
         let _alone = self.writes.lock().unwrap_or_else(PoisonError::into_inner);
         let (attachment, link) = self.checked()?;
-        if !link.is_away() {
-            return Err(Error::InvalidArgument(
-                "the lock is home: move it away first, or extend the block that it has".into(),
-            ));
-        }
+        self.check_away(link)?;
         link.check_block(first, last).map_err(|fault| {
             Error::InvalidArgument(match fault {
                 BlockFault::Used(token) => format!(
@@ -323,27 +334,71 @@ impl LinkedLock {
                 ),
             })
         })?;
+        self.skip_to(first - 1, data);
+        moved::bring_home(&self.registers(), attachment.slot, (first, last), data.health());
+        Ok(())
+    }
+
+    /// Brings a rwlock home *to read*: no other host writes, and several may have it so at once. Readers are admitted from then on; no writer is, and
+    /// no program that may upgrade. `token`: the last fencing token of any host, which readers have. `data`: what is known of the data, from
+    /// the host that wrote last.
+    ///
+    /// Before it is brought home otherwise it is moved away.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`]: it is no rwlock; it is home; `token` is less than [`LinkedLock::last_token`], 0, or 2^63 or more.
+    /// [`Error::Closed`] in a forked child; [`Error::NotFound`], [`Error::Damaged`]. The lock is as it was then.
+    pub fn bring_home_to_read(&self, token: u64, data: LinkedData) -> Result<()> {
+        let _alone = self.writes.lock().unwrap_or_else(PoisonError::into_inner);
+        let (attachment, link) = self.checked()?;
+        if !self.lock.has_readers() {
+            return Err(Error::InvalidArgument(format!(
+                "a {} has no readers: only a rwlock is brought home to read",
+                self.lock.kind_name()
+            )));
+        }
+        self.check_away(link)?;
+        let given_out = link.token.load(Relaxed);
+        if token < given_out || token == 0 || token >= TOKEN_LIMIT {
+            return Err(Error::InvalidArgument(format!(
+                "readers were to have token {token}, and {given_out} was given out already: tokens never fall, and are from 1 to 2^63 - 1"
+            )));
+        }
+        self.skip_to(token, data);
+        moved::bring_home_to_read(&self.registers(), attachment.slot, token, data.health());
+        Ok(())
+    }
+
+    fn check_away(&self, link: Link<'_>) -> Result<()> {
+        if link.is_away() {
+            return Ok(());
+        }
+        Err(Error::InvalidArgument(
+            "the lock is home: move it away first, or extend the block that it has".into(),
+        ))
+    }
+
+    /// Notes, while the lock is away, that other hosts gave out the tokens up to `token`, and what they know of the data.
+    fn skip_to(&self, token: u64, data: LinkedData) {
         let words = self.file().view().lock(self.lock.region()).words;
         if data != self.data() {
             // It speaks of a death here, and not of the one that the next holder is told of.
             words.previous_owner.clear();
         }
-        skip_numbers(words, first - 1);
-        moved::bring_home(&self.registers(), attachment.slot, (first, last), data.health());
-        Ok(())
+        skip_numbers(words, token);
     }
 
     /// Has the block of tokens end at `last`, while the lock is home; nothing changes if it ends there or later already. The tokens up to
     /// it are reserved for this host.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`]: the lock is away, or `last` is 2^63 or more. [`Error::Closed`] in a forked child;
+    /// [`Error::InvalidArgument`]: the lock is away, or home to read, or `last` is 2^63 or more. [`Error::Closed`] in a forked child;
     /// [`Error::NotFound`], [`Error::Damaged`].
     pub fn extend(&self, last: u64) -> Result<()> {
         let (attachment, link) = self.checked()?;
-        if link.is_away() || last >= TOKEN_LIMIT {
+        if link.is_away() || link.is_home_to_read() || last >= TOKEN_LIMIT {
             return Err(Error::InvalidArgument(format!(
-                "the block of tokens was to end at {last}: that of a lock that is home can be extended, up to 2^63 - 1"
+                "the block of tokens was to end at {last}: that of a lock that is home, and not to read alone, can be extended, up to 2^63 - 1"
             )));
         }
         moved::extend(&self.registers(), attachment.slot, last);
@@ -353,7 +408,16 @@ impl LinkedLock {
     /// Returns whether a program has wanted the lock, and was not admitted, since this was asked last. It may have given up since, or been
     /// admitted.
     pub fn take_wanted(&self) -> bool {
-        self.participant.attachment.check().is_ok() && self.link().take_wanted()
+        self.take_wish().is_some()
+    }
+
+    /// Returns what programs have wanted that were not admitted, since this or [`LinkedLock::take_wanted`] was asked last.
+    pub fn take_wish(&self) -> Option<LinkedWish> {
+        self.participant.attachment.check().ok()?;
+        self.link().take_wanted().map(|wish| match wish {
+            Wish::Read => LinkedWish::Read,
+            Wish::Write => LinkedWish::Write,
+        })
     }
 }
 

@@ -1,7 +1,7 @@
 //! Which kinds of locks can be linked, and what their agent does in the queue of one, whatever its kind.
 
 use super::{
-    handle::{Handle, LockKind},
+    handle::{BiasUse, Handle, LockKind},
     mutex::Mutex,
     participant::Participant,
     rwlock::RwLock,
@@ -50,6 +50,8 @@ pub(super) enum AtTheHead {
 pub(super) trait AgentHandle: Send + Sync {
     /// Returns what the kind is called.
     fn kind_name(&self) -> &'static str;
+    /// Returns whether it has readers, which take no fencing token.
+    fn has_readers(&self) -> bool;
     /// Returns the lock's number in the file.
     fn region(&self) -> usize;
     /// Returns whether the lock is linked.
@@ -69,6 +71,10 @@ pub(super) trait AgentHandle: Send + Sync {
 impl<K: LockKind> AgentHandle for Handle<K> {
     fn kind_name(&self) -> &'static str {
         K::NAME
+    }
+
+    fn has_readers(&self) -> bool {
+        K::BIAS == BiasUse::Readers
     }
 
     fn region(&self) -> usize {

@@ -60,7 +60,7 @@ pub use group_lock::{GroupGuard, GroupKind, GroupLock, GroupLockOptions, GroupPa
 pub use guard::{Guard, GuardAs};
 pub use guarded::{Guarded, GuardedGuard};
 pub use keyed_lock::{KeyGuard, KeyParticipantGuard, KeyedKind, KeyedLock, KeyedLockOptions};
-pub use link_agent::{LinkAgent, LinkedData, LinkedLock};
+pub use link_agent::{LinkAgent, LinkedData, LinkedLock, LinkedWish};
 pub use linkable::Linkable;
 pub use maintenance::Reaped;
 pub use mutex::{

@@ -95,7 +95,7 @@ impl<'a> RwLockOptions<'a> {
         Self(ClaimedOptions::new(file, Kind::RwLock))
     }
 
-    /// Sets whether the lock must be *linked*, as [`super::MutexOptions::linked`]: its holders, readers too, are of one host at a time. It is
+    /// Sets whether the lock must be *linked*, as [`super::MutexOptions::linked`]: its writers are of one host at a time, its readers of several while no host writes. It is
     /// away when it is created. A lock that exists and is not linked is [`Error::Kind`].
     ///
     /// ```

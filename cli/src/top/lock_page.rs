@@ -68,7 +68,11 @@ fn kind(lock: &LockStatus) -> Line<'static> {
         text += ", recursive";
     }
     if let Some(link) = lock.link {
-        text += if link.home { ", linked, home" } else { ", linked, away" };
+        text += match (link.home, link.to_read) {
+            (true, true) => ", linked, home to read",
+            (true, false) => ", linked, home",
+            (false, _) => ", linked, away",
+        };
     }
     if let Some(permits) = lock.permits {
         text += &format!(", {permits} permits");

@@ -6,16 +6,32 @@ use super::{
     queue,
     site::{Attempt, HeadOf, Limit, Lock, QueueHead, Site},
 };
-use crate::algorithm::{Protocol, link::Link, ownership::Health};
+use crate::algorithm::{
+    Protocol,
+    claim::{Claims, HoldClass},
+    link::{Link, Wish},
+    ownership::Health,
+};
 use crate::error::{Error, Result};
 use crate::sync::Ordering::Relaxed;
 use crate::trace::{self, Step};
 
+/// What a participant with such a claim wants of the link.
+#[inline]
+fn wish_of(hold_class: HoldClass) -> Wish {
+    if hold_class == HoldClass::Reader { Wish::Read } else { Wish::Write }
+}
+
 /// Returns whether the participant may enter. In its entry step, from which on that stays so.
 #[inline]
 pub fn is_admitted<S: Site>(attempt: &Attempt<S>) -> bool {
+    may_enter(attempt, wish_of(attempt.hold_class()))
+}
+
+#[inline]
+fn may_enter<S: Site>(attempt: &Attempt<S>, wish: Wish) -> bool {
     let now = || attempt.site.boot_time();
-    !attempt.config.is_linked || attempt.site.lock().link().is_none_or(|link| link.admits(now))
+    !attempt.config.is_linked || attempt.site.lock().link().is_none_or(|link| link.admits(wish, now))
 }
 
 /// Returns whether the lock, whose state is not that of one that is open, is closed, and not a linked one that is away.
@@ -29,6 +45,12 @@ pub fn is_closed<S: Site>(attempt: &Attempt<S>) -> bool {
 #[inline]
 pub fn may_begin_bias<S: Site>(attempt: &Attempt<S>) -> bool {
     !attempt.config.is_linked || attempt.site.lock().link().is_none_or(|link| link.may_begin_bias())
+}
+
+/// Likewise, whether a reader may have it biased to readers.
+#[inline]
+pub fn may_begin_readers_bias<S: Site>(attempt: &Attempt<S>) -> bool {
+    !attempt.config.is_linked || attempt.site.lock().link().is_none_or(|link| link.may_begin_readers_bias())
 }
 
 /// Returns whether the lock is leased and the lease is over. By its holder, before it leaves.
@@ -50,10 +72,10 @@ pub fn is_leased(lock: &impl Lock) -> bool {
 /// [`Error::WouldBlock`]; the agent was told.
 #[inline]
 pub fn check_upgrade<S: Site>(attempt: &Attempt<S>) -> Result<()> {
-    if is_admitted(attempt) {
+    if may_enter(attempt, Wish::Write) {
         return Ok(());
     }
-    call_agent(attempt.site.lock());
+    call_agent(attempt.site.lock(), Wish::Write);
     Err(Limit::Never.passed())
 }
 
@@ -62,33 +84,53 @@ fn lease_runs<S: Site>(attempt: &Attempt<S>) -> bool {
     attempt.site.lock().link().is_none_or(|link| link.lease_runs(|| attempt.site.boot_time()))
 }
 
-/// Waits at the head of the queue, outside of the entry step, until programs are admitted.
+/// Waits at the head of the queue, outside of the entry step, until the participant is admitted. `false`: the lock was home to read, and it
+/// has waited outside of the queue until it was not; it queues again.
 #[cold]
-pub fn wait_until_admitted<S: Site>(attempt: &Attempt<S>, waiter: &mut S::Waiter) -> Result<()> {
+pub fn wait_until_admitted<S: Site>(attempt: &Attempt<S>, waiter: &mut S::Waiter) -> Result<bool> {
     let (lock, me) = (attempt.site.lock(), attempt.site.me());
-    let Some(link) = lock.link() else { return Ok(()) };
+    let Some(link) = lock.link() else { return Ok(true) };
+    let wish = wish_of(attempt.hold_class());
     trace::at(Step::LinkWait);
-    call_agent(lock);
+    call_agent(lock, wish);
     // The agent unparks those that are parked at its slot. Without one the participant sleeps at its own slot, from nap to nap; so it does
     // where the word was written over.
     let spot = || link.agent().filter(|slot| *slot < lock.slots()).unwrap_or(me);
-    bias::wait_in_place(waiter, spot, || !link.admits(|| attempt.site.boot_time()))
+    let is_only_to_read = || wish == Wish::Write && link.is_home_to_read();
+    bias::wait_in_place(waiter, spot, || {
+        !link.admits(wish, || attempt.site.boot_time()) && !is_only_to_read()
+    })?;
+    if !is_only_to_read() {
+        return Ok(true);
+    }
+    // Else the agent, which passes through the queue to move the lock away, would wait for this participant.
+    attempt.withdraw();
+    trace::at(Step::LinkLeave);
+    let spot_with_wish = || {
+        // Again from nap to nap: the agent that took it may have died, and the next one finds nobody in the queue.
+        call_agent(lock, wish);
+        spot()
+    };
+    bias::wait_in_place(waiter, spot_with_wish, is_only_to_read)?;
+    Ok(false)
 }
 
 /// Tells the agent that a program wants the lock, and wakes it if it sleeps.
-fn call_agent(lock: &impl Lock) {
-    if let Some(agent) = lock.link().and_then(|link| link.want()) {
+fn call_agent(lock: &impl Lock, wish: Wish) {
+    if let Some(agent) = lock.link().and_then(|link| link.want(wish)) {
         lock.wake_agent(agent);
     }
 }
 
-/// Tells the agent that a try has failed, if the lock is away. The participant that it failed behind, at the head of the queue, may not
-/// have come to that yet, and may be a try itself.
+/// Tells the agent that a try has failed, if the lock is away, or home to read and it wanted more. The participant that it failed behind, at the
+/// head of the queue, may not have come to that yet, and may be a try itself.
 #[cold]
 pub fn note_failed_try<S: Site>(attempt: &Attempt<S>) {
     let lock = attempt.site.lock();
-    if attempt.config.is_linked && lock.link().is_some_and(|link| link.is_away()) {
-        call_agent(lock);
+    let wish = wish_of(attempt.hold_class());
+    let is_shut = |link: Link<'_>| link.is_away() || wish == Wish::Write && link.is_home_to_read();
+    if attempt.config.is_linked && lock.link().is_some_and(is_shut) {
+        call_agent(lock, wish);
     }
 }
 
@@ -112,6 +154,16 @@ pub fn bring_home(lock: &impl Lock, agent: usize, block: (u64, u64), health: Hea
     lock.unpark_waiters_of(agent);
 }
 
+/// Brings the lock home to read, as its agent: [`Link::bring_home_to_read`], and unparks the head of the queue.
+pub fn bring_home_to_read(lock: &impl Lock, agent: usize, token: u64, health: Health) {
+    let Some(link) = lock.link() else { return };
+    // Before, as in `bring_home`. Who wants more has not got it by this.
+    link.forget_readers_wish();
+    link.bring_home_to_read(token, health);
+    // As in `bring_home`. A writer at the head leaves the queue then.
+    lock.unpark_waiters_of(agent);
+}
+
 /// Has the block of tokens end at `last`, as the agent: [`Link::extend`], and unparks the head of the queue.
 pub fn extend(lock: &impl Lock, agent: usize, last: u64) {
     if let Some(link) = lock.link() {
@@ -132,8 +184,12 @@ pub fn renew_lease(lock: &impl Lock, agent: usize, end: u64) {
 /// Says that the lock is wanted, if a participant other than `me` is in the queue. A waiter says it once: the last agent, now dead, may
 /// have taken that; and one that slept while the lock was home, and was passed over, waits as if it had been away all the time.
 fn want_for_waiters(lock: &impl Lock, me: usize) {
-    if lock.queue().is_another_queued(me, |_| true) {
-        call_agent(lock);
+    let queue = lock.queue();
+    for wish in [Wish::Read, Wish::Write] {
+        let wants = |slot: usize| wish_of(queue.claims.hold_class(queue.claims.read(slot))) == wish;
+        if queue.is_another_queued(me, wants) {
+            call_agent(lock, wish);
+        }
     }
 }
 
@@ -153,6 +209,11 @@ impl<S: Site> Attempt<S> {
             link.move_away();
             trace::at(Step::LinkAway);
             want_for_waiters(lock, me);
+            // Those that wait outside of the queue for that. The fence is in there. Partner: that of such a waiter, after it says that it
+            // parks there. If ours comes first, its last look sees that the lock is away; if theirs does, we see that it is parked.
+            if let Some(agent) = link.agent() {
+                lock.unpark_waiters_of(agent);
+            }
         })
     }
 

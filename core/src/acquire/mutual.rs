@@ -72,7 +72,10 @@ impl QueueHead for Always {
                 return Ok(progress);
             }
             eviction::step_back(attempt);
-            link::wait_until_admitted(attempt, waiter)?;
+            // Where a person has a mutex home to read, it admits no one until it is away.
+            if !link::wait_until_admitted(attempt, waiter)? {
+                return Ok(Progress::Evicted);
+            }
         }
     }
 

@@ -98,7 +98,9 @@ pub fn take_as_head<S: Site>(
             end_bias(attempt);
         }
         step_back(attempt);
-        link::wait_until_admitted(attempt, waiter)?;
+        if !link::wait_until_admitted(attempt, waiter)? {
+            return Ok(Progress::Evicted);
+        }
     }
 }
 
@@ -269,7 +271,7 @@ pub fn settle<S: Site>(attempt: &Attempt<S>, in_demand: bool) -> Result<Holding>
         && !lock.shared_bias().is_unrevoked()
         && attempt.health() == Health::Consistent
         && lock.ownership().has_tokens_for_bias()
-        && link::may_begin_bias(attempt)
+        && link::may_begin_readers_bias(attempt)
         && site.wants_bias(false)
         && !attempt.is_another_waiting()
     {

@@ -8,6 +8,11 @@
 //! home   the agent, no queue: token, token_end; state = home; it unparks the head of the queue
 //! entry  a program at the head of the queue, in its entry step: home, and token < token_end? else it steps back, and waits
 //! ```
+//!
+//! A rwlock may be *home to read*, at several hosts at once: home with `token_end` = 0. A reader takes no token, and looks only whether
+//! the lock is home. Who takes one, or may (a participant that may upgrade), is not admitted; it leaves the queue, in which it would stand before the
+//! agent that is to move the lock away, and queues again once the lock is not home to read any more.
+//!
 //! - No participant is between its entry step and its `held` = 0 when *away* is written, since the agent is alone in its own entry step;
 //!   and none enters afterwards. So while the lock is away the words that a holder writes have one writer, the agent.
 //! - The agent holds nothing. Its death leaves the word, which no reaper writes: a lock that is away stays so.
@@ -29,6 +34,37 @@ use crate::sync::{
 
 /// In `state`: the lock is away. The [`Health`] is added to it.
 const AWAY: u32 = 16;
+
+/// In `token_end`, at home: the lock is home to read. A library that does not know of it takes that for a block that is used up.
+const TO_READ: u64 = 0;
+
+/// What a program wants of a linked lock that does not admit it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Wish {
+    /// To read, which takes no fencing token.
+    Read,
+    /// All of it, or what may become that.
+    Write,
+}
+
+impl Wish {
+    /// Its bit in `wanted`. A program of a library that does not tell them apart wants all of it.
+    const fn bit(self) -> u32 {
+        match self {
+            Self::Write => 1,
+            Self::Read => 2,
+        }
+    }
+
+    /// The largest of those in the word.
+    fn of_word(word: u32) -> Option<Self> {
+        match word {
+            0 => None,
+            word if word == Self::Read.bit() => Some(Self::Read),
+            _ => Some(Self::Write),
+        }
+    }
+}
 
 /// With fewer tokens left than this no bias and no reservation begins: its acquisitions do not look at the block's end. A holder that took
 /// one of them each two nanoseconds would need a minute, in which the agent extends the block or moves the lock away.
@@ -54,7 +90,7 @@ pub struct Link<'a> {
     pub token_end: &'a AtomicU64,
     /// 0, or the slot of the agent, plus 1.
     pub agent: &'a AtomicU64,
-    /// Not 0 since a program wanted the lock and was not admitted.
+    /// The [`Wish`]es, or'ed together, of programs that were not admitted.
     pub wanted: &'a AtomicU32,
     /// Until when this host has the privilege, in nanoseconds by a clock that goes on while the host is suspended; 0: until it gives it
     /// up.
@@ -86,12 +122,21 @@ impl Link<'_> {
         health_while_away(state).is_none() && Health::of(state) == Health::NotRecoverable
     }
 
-    /// Returns whether programs may enter. In the entry step of the queue head that stays so until it has entered, but for the lease, which
-    /// ends by itself. `now`: the time by its clock, which is asked for only where the lock is leased.
-    pub fn admits(&self, now: impl FnOnce() -> u64) -> bool {
+    /// Returns whether a program with this wish may enter. In the entry step of the queue head that stays so until it has entered, but for the
+    /// lease, which ends by itself. `now`: the time by its clock, which is asked for only where the lock is leased.
+    #[inline]
+    pub fn admits(&self, wish: Wish, now: impl FnOnce() -> u64) -> bool {
         // Relaxed: of `token` the last writer is before us, a holder by the bakery's order, or the agent by the acquire load in
         // `is_away`. By `token_end` nothing else is read; one that is too small lets us wait until the next look.
-        !self.is_away() && self.token.load(Relaxed) < self.token_end.load(Relaxed) && self.lease_runs(now)
+        !self.is_away()
+            && (wish == Wish::Read || self.token.load(Relaxed) < self.token_end.load(Relaxed))
+            && self.lease_runs(now)
+    }
+
+    /// Returns whether the lock is home to read.
+    pub fn is_home_to_read(&self) -> bool {
+        // Relaxed: the acquire load in `is_away` is before it, and the agent writes the word before it brings the lock home.
+        !self.is_away() && self.token_end.load(Relaxed) == TO_READ
     }
 
     /// Returns whether this host has the privilege still, as far as its lease says: also where it has none.
@@ -106,6 +151,11 @@ impl Link<'_> {
     /// Returns whether a bias, or a reservation, may begin: so many tokens are left, and the lock is not leased.
     pub fn may_begin_bias(&self) -> bool {
         self.tokens_left() >= BIAS_LEAVES && !self.is_leased()
+    }
+
+    /// Returns whether a bias towards readers may begin, which take no token: the lock is not leased.
+    pub fn may_begin_readers_bias(&self) -> bool {
+        !self.is_leased()
     }
 
     /// Returns whether the lock is leased, also if the lease is over.
@@ -134,6 +184,15 @@ impl Link<'_> {
         self.token_end.store(last, Relaxed);
         // Release. Partner: the acquire load in `is_away`: a queue head that sees that the lock is home sees the block.
         self.state.store(health as u32, mutants::release_unless(Mutant::RelaxedHome));
+    }
+
+    /// Says that the lock is home to read, where the last fencing token of any host is `token`, no smaller than the last one here. By the
+    /// agent, as [`Link::bring_home`].
+    pub fn bring_home_to_read(&self, token: u64, health: Health) {
+        self.token.store(token, Relaxed);
+        self.token_end.store(TO_READ, Relaxed);
+        // Release. Partner: the acquire load in `is_away`: a reader that sees that the lock is home has the token of the last writer.
+        self.state.store(health as u32, Release);
     }
 
     /// Checks a block that is to be set, of the tokens from `first` to `last`.
@@ -189,9 +248,9 @@ impl Link<'_> {
 
     /// Says that a program wants the lock. Returns the slot of the agent, which is to be woken if it sleeps.
     #[must_use]
-    pub fn want(&self) -> Option<usize> {
-        // Release. Partner: the acquire in `take_wanted`.
-        self.wanted.store(1, Release);
+    pub fn want(&self, wish: Wish) -> Option<usize> {
+        // Release. Partner: the acquire in `take_wanted`. By a read-modify-write: others may have another wish at the same time.
+        self.wanted.fetch_or(wish.bit(), Release);
         // Partner: the fence in `wait::Bell::sleep`, after it says that the agent sleeps. If ours comes first, its look sees that the
         // lock is wanted; if theirs does, we see whom to wake.
         mutants::full_fence_unless(Mutant::NoFenceToWant);
@@ -203,10 +262,16 @@ impl Link<'_> {
         self.wanted.load(Acquire) != 0
     }
 
-    /// Returns whether a program has wanted the lock, and forgets it. By the agent, which sees to it.
-    pub fn take_wanted(&self) -> bool {
-        // Acquire. Partner: the release store in `want`.
-        self.wanted.swap(0, Acquire) != 0
+    /// Returns what programs have wanted, and forgets it. By the agent, which sees to it.
+    pub fn take_wanted(&self) -> Option<Wish> {
+        // Acquire. Partner: the release in `want`.
+        Wish::of_word(self.wanted.swap(0, Acquire))
+    }
+
+    /// Forgets that a program wanted to read. By the agent, which is about to let it.
+    pub fn forget_readers_wish(&self) {
+        // Relaxed: what else is wanted stays, and is taken by `take_wanted`.
+        self.wanted.fetch_and(!Wish::Read.bit(), Relaxed);
     }
 }
 
@@ -237,20 +302,20 @@ mod tests {
     fn a_lock_admits_programs_while_it_is_home_and_its_block_lasts() {
         let words = Words::away_at(100);
         let link = words.link();
-        assert!(link.is_away() && !link.admits(|| 50));
+        assert!(link.is_away() && !link.admits(Wish::Write, || 50));
         assert_eq!(link.check_block(201, 203), Ok(()));
         link.bring_home((201, 203), Health::Consistent);
-        assert!(link.admits(|| 50) && link.tokens_left() == 3 && !link.may_begin_bias());
+        assert!(link.admits(Wish::Write, || 50) && link.tokens_left() == 3 && !link.may_begin_bias());
         words.1.store(203, Relaxed);
-        assert!(!link.is_away() && !link.admits(|| 50), "the block is used up");
+        assert!(!link.is_away() && !link.admits(Wish::Write, || 50), "the block is used up");
         link.extend(300);
-        assert!(link.admits(|| 50));
+        assert!(link.admits(Wish::Write, || 50));
         link.extend(250);
         assert_eq!(link.tokens_left(), 97, "a block does not become shorter");
         link.extend(203 + BIAS_LEAVES);
         assert!(link.may_begin_bias());
         link.move_away();
-        assert!(link.is_away() && !link.admits(|| 50));
+        assert!(link.is_away() && !link.admits(Wish::Write, || 50));
     }
 
     #[test]
@@ -258,13 +323,51 @@ mod tests {
         let words = Words::away_at(100);
         let link = words.link();
         link.bring_home((101, 101 + BIAS_LEAVES), Health::Consistent);
-        assert!(link.admits(|| panic!("the clock was asked without a lease")) && link.may_begin_bias());
+        assert!(
+            link.admits(Wish::Write, || panic!("the clock was asked without a lease"))
+                && link.may_begin_bias()
+        );
         link.set_lease_end(50);
-        assert!(link.admits(|| 49) && !link.admits(|| 50) && !link.may_begin_bias());
+        assert!(
+            link.admits(Wish::Write, || 49) && !link.admits(Wish::Write, || 50) && !link.may_begin_bias()
+        );
         link.set_lease_end(51);
-        assert!(link.admits(|| 50) && !link.lease_runs(|| 51));
+        assert!(link.admits(Wish::Write, || 50) && !link.lease_runs(|| 51));
         link.set_lease_end(0);
-        assert!(link.admits(|| u64::MAX) && link.may_begin_bias());
+        assert!(link.admits(Wish::Write, || u64::MAX) && link.may_begin_bias());
+    }
+
+    #[test]
+    fn a_lock_that_is_home_to_read_admits_readers_alone() {
+        let words = Words::away_at(100);
+        let link = words.link();
+        assert!(!link.admits(Wish::Read, || 50) && !link.is_home_to_read());
+        link.bring_home_to_read(120, Health::Inconsistent);
+        assert!(link.admits(Wish::Read, || 50) && !link.admits(Wish::Write, || 50) && link.is_home_to_read());
+        assert!(link.may_begin_readers_bias() && !link.may_begin_bias());
+        assert_eq!((link.health(), words.1.load(Relaxed)), (Health::Inconsistent, 120));
+        link.set_lease_end(50);
+        assert!(!link.admits(Wish::Read, || 50) && !link.may_begin_readers_bias());
+        link.move_away();
+        assert!(link.is_away() && !link.is_home_to_read());
+        link.set_lease_end(0);
+        link.bring_home((121, 130), Health::Consistent);
+        words.1.store(130, Relaxed);
+        assert!(!link.admits(Wish::Write, || 50) && link.admits(Wish::Read, || 50), "the block is used up");
+        assert!(!link.is_home_to_read());
+    }
+
+    #[test]
+    fn the_largest_wish_is_told_once() {
+        let words = Words::away_at(100);
+        let link = words.link();
+        assert_eq!(link.take_wanted(), None);
+        let _ = link.want(Wish::Read);
+        assert!(link.is_wanted());
+        assert_eq!((link.take_wanted(), link.take_wanted()), (Some(Wish::Read), None));
+        let _ = (link.want(Wish::Write), link.want(Wish::Read));
+        link.forget_readers_wish();
+        assert_eq!((link.take_wanted(), link.is_wanted()), (Some(Wish::Write), false));
     }
 
     #[test]

@@ -72,6 +72,8 @@ enum Sight {
     Away,
     /// None: the lock is linked, and its reserved tokens are used up.
     NoTokens,
+    /// None: the lock is linked, and home to read, for which the call is too much.
+    HomeToRead,
     /// None: the lock is linked, and its lease is over.
     LeaseEnded,
     /// None: the lock is linked, and admits no program until an agent comes.
@@ -92,6 +94,9 @@ impl LockedBy {
 
     /// The lock is linked, and its agent has not reserved the next fencing tokens yet.
     pub const NO_TOKENS: Self = Self { sight: Sight::NoTokens, ..Self::UNKNOWN };
+
+    /// The lock is linked, and home to read: programs of other hosts may read, too.
+    pub const HOME_TO_READ: Self = Self { sight: Sight::HomeToRead, ..Self::UNKNOWN };
 
     /// The lock is linked and leased, and its agent has not renewed the lease.
     pub const LEASE_ENDED: Self = Self { sight: Sight::LeaseEnded, ..Self::UNKNOWN };
@@ -147,6 +152,7 @@ impl fmt::Display for LockedBy {
         match self.sight {
             Sight::None => return Ok(()),
             Sight::Away => return f.write_str("it is linked, and away"),
+            Sight::HomeToRead => return f.write_str("it is linked, and home to read"),
             Sight::LeaseEnded => return f.write_str("it is linked, and its lease has ended"),
             Sight::NoTokens => {
                 return f.write_str("it is linked, and its reserved fencing tokens are used up");

@@ -178,7 +178,20 @@ impl World {
             let slot = &mut self.oracle().slots[me];
             (slot.inside, slot.entered) = (None, false);
         }
-        moved::bring_home(attempt.site.lock(), me, (token + 1, token + BLOCK), health);
+        let lock = attempt.site.lock();
+        if deed == Deed::Move {
+            return moved::bring_home(lock, me, (token + 1, token + BLOCK), health);
+        }
+        moved::bring_home_to_read(lock, me, token, health);
+        self.is_inside(me, crate::plan::READ.claim);
+        // A moment at which others come in, for a checker that lets them go on where it matters to another.
+        for held in &self.held {
+            let _ = held.load(Relaxed);
+        }
+        assert!(self.link().is_home_to_read(), "only the agent changes that");
+        self.read(attempt);
+        let slot = &mut self.oracle().slots[me];
+        (slot.inside, slot.entered) = (None, false);
     }
 
     /// What it does besides, and how it holds the lock then.
@@ -297,7 +310,8 @@ impl World {
 
     /// Returns where the block ends, for a program of a linked lock that is inside. The agent writes it while no other participant is.
     fn token_end(&self) -> Option<u64> {
-        self.plan.block.filter(|_| !self.link().is_away()).map(|_| self.token_end.load(Relaxed))
+        let has_block = |_: &u64| !self.link().is_away() && !self.link().is_home_to_read();
+        self.plan.block.filter(has_block).map(|_| self.token_end.load(Relaxed))
     }
 
     /// Compares what the lock says of a death with what happened.

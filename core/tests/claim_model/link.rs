@@ -2,7 +2,7 @@
 
 use crate::life::BLOCK;
 use crate::oracle::{Tally, get};
-use crate::plan::{BIAS, HOLD, KEEP, LEASE, MOVE, Plan, READ, Then, UPGRADE, Visit, WRITE};
+use crate::plan::{BIAS, HOLD, KEEP, LEASE, MOVE, Plan, READ, TO_READ, Then, UPGRADE, Visit, WRITE};
 use crate::search::all_hold;
 use std::time::Duration;
 use support::checker::IS_LONG;
@@ -106,10 +106,51 @@ fn an_upgrade_takes_no_token_beyond_the_block() {
     assert!(get(&tally.upgrades) > 0 && get(&tally.upgrades_refused) > 0, "there was a token");
 }
 
+#[test]
+fn readers_alone_are_inside_while_it_is_home_to_read() {
+    for (program, name) in [(WRITE, "a writer"), (HOLD, "an upgradable reader"), (UPGRADE, "an upgrader")] {
+        let plan = Plan::rwlock(&[&[TO_READ, MOVE], &[program]]);
+        let tally = holds(&format!("a reading agent and {name}"), 1, plan, 100);
+        assert!(get(&tally.left_to_readers) > 0, "no program ever came while it was home to read");
+    }
+    let tally = holds("a reading agent and a reader", 1, Plan::rwlock(&[&[TO_READ, MOVE], &[READ]]), 100);
+    assert!(get(&tally.together) > 0, "no reader was inside beside one of another host");
+    let plan = Plan::rwlock(&[&[TO_READ, MOVE], &[WRITE.timed(), READ]]);
+    let tally = holds("a reading agent and a short write", 1, plan, 100);
+    assert!(get(&tally.left_to_readers) > 0 && get(&tally.withdrawals) > 0, "it was never in vain");
+    let preemptions = if *IS_LONG { 1 } else { 0 };
+    let plan = Plan::rwlock(&[&[TO_READ, MOVE], &[READ], &[WRITE]]);
+    holds("a reading agent, a reader and a writer", preemptions, plan, 30);
+}
+
+#[test]
+fn a_bias_towards_readers_begins_while_it_is_home_to_read_and_ends_before_it_is_away() {
+    let tally = holds(
+        "a biased reader and a reading agent",
+        1,
+        Plan::biased(&[&[BIAS, READ], &[TO_READ, MOVE]]),
+        100,
+    );
+    assert!(get(&tally.revocations) > 0 && get(&tally.biased_entries) > 0, "no bias, or it was not revoked");
+}
+
+#[test]
+fn an_agent_that_dies_leaves_it_home_to_read_or_away() {
+    for step in 1..40 {
+        let plan = Plan::rwlock(&[&[TO_READ.dies(step), TO_READ, MOVE], &[WRITE]]).linked(BLOCK);
+        let tally = all_hold(&format!("a reading agent that dies at step {step}"), 1, &[plan], 1);
+        assert_eq!(get(&tally.deaths_of_writers), 0, "it was no holder");
+        if get(&tally.deaths) == 0 {
+            assert!(step > 5, "it never died");
+            break;
+        }
+    }
+}
+
 #[cfg(feature = "mutants")]
 mod with_mutants {
     use super::*;
-    use crate::oracle::Property::{Data, Lease, Token};
+    use crate::oracle::Property::{Data, Exclusion, Lease, Token};
     use crate::search::with_mutants::is_caught;
     use turnlock_core::mutants::Mutant;
 
@@ -125,6 +166,18 @@ mod with_mutants {
     fn a_reader_without_a_look_is_inside_beside_another_host() {
         let plan = Plan::rwlock(&[&[MOVE], &[READ]]).linked(BLOCK);
         is_caught(Mutant::ReaderEntersAway, 2, &plan, &[Data]);
+    }
+
+    #[test]
+    fn a_writer_that_is_admitted_while_it_is_home_to_read_is_inside_beside_another_hosts_reader() {
+        let plan = Plan::rwlock(&[&[TO_READ, MOVE], &[WRITE]]).linked(BLOCK);
+        is_caught(Mutant::WriterEntersToRead, 1, &plan, &[Exclusion, Data]);
+    }
+
+    #[test]
+    fn when_it_comes_home_to_read_before_its_token_readers_have_an_older_one() {
+        let plan = Plan::rwlock(&[&[TO_READ, MOVE], &[READ]]).linked(BLOCK);
+        is_caught(Mutant::ToReadBeforeToken, 1, &plan, &[Token]);
     }
 
     #[test]

@@ -133,6 +133,8 @@ pub struct Tally {
     /// How often a linked lock was moved away, and did not admit the head of its queue.
     pub moves: AtomicUsize,
     pub refused_away: AtomicUsize,
+    /// Participants that wanted more than to read, and left the queue of a lock that was home to read.
+    pub left_to_readers: AtomicUsize,
     /// Upgrades for which the block of a linked lock had no token.
     pub upgrades_refused: AtomicUsize,
 }

@@ -48,6 +48,8 @@ pub struct Visit {
 pub enum Deed {
     /// It moves the lock away, lets another host write, and brings it home.
     Move,
+    /// Likewise, but home to read, and another host reads then.
+    ToRead,
     /// It begins a lease, which never ends.
     Lease,
 }
@@ -93,6 +95,8 @@ pub const KEEP: Visit = WRITE.retains();
 
 /// Moves a linked lock away, lets another host write, and brings it home.
 pub const MOVE: Visit = Visit { agent: Some(Deed::Move), ..WRITE };
+/// Moves it away, lets another host write, and brings it home to read; then another host reads.
+pub const TO_READ: Visit = Visit { agent: Some(Deed::ToRead), ..WRITE };
 /// Begins a lease of a linked lock.
 pub const LEASE: Visit = Visit { agent: Some(Deed::Lease), ..WRITE };
 

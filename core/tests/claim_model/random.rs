@@ -2,7 +2,9 @@
 
 use crate::life::BLOCK;
 use crate::oracle::get;
-use crate::plan::{BIAS, HOLD, LEASE, MOVE, Plan, READ, Then, UPGRADE, Visit, WRITE, member, permits, range};
+use crate::plan::{
+    BIAS, HOLD, LEASE, MOVE, Plan, READ, TO_READ, Then, UPGRADE, Visit, WRITE, member, permits, range,
+};
 use crate::search::all_hold;
 use std::time::Duration;
 use turnlock_core::acquire::site::Limit;
@@ -142,7 +144,7 @@ fn those_of_a_linked_rwlock() {
     let visits: Vec<Visit> = OF_RWLOCK.into_iter().chain([WRITE.retains(), READ, WRITE.retains()]).collect();
     let (mut moves, mut refused, mut biased) = (0, 0, 0);
     for participants in 2..=4 {
-        for agent in [&[MOVE, MOVE, MOVE][..], &[MOVE, LEASE, MOVE]] {
+        for agent in [&[MOVE, MOVE, MOVE][..], &[MOVE, LEASE, MOVE], &[TO_READ, MOVE, TO_READ, MOVE]] {
             for visits in [visits.clone(), rough(&visits, 0), rough(&visits, 2)] {
                 let mut plan = among(Relation::Modes, participants, 4, &visits).linked(BLOCK);
                 plan.visits.push(agent.to_vec());

@@ -225,6 +225,7 @@ impl World {
                 oracle.slots[me].waiting = None;
             }
             Step::LinkWait => count(&self.tally.refused_away),
+            Step::LinkLeave => count(&self.tally.left_to_readers),
             Step::RevokeWait => count(&self.tally.revocations),
             Step::Withdraw => count(&self.tally.withdrawals),
             Step::Evicted => count(&self.tally.lost),

@@ -5,7 +5,10 @@ use loom::thread;
 use std::sync::Arc;
 use std::time::Duration;
 use turnlock_core::acquire::site::{Limit, Outcome};
-use turnlock_core::algorithm::{Blocker, link::Link};
+use turnlock_core::algorithm::{
+    Blocker,
+    link::{Link, Wish},
+};
 use turnlock_core::sync::{
     AtomicU32, AtomicU64,
     Ordering::{Acquire, Relaxed, Release},
@@ -219,11 +222,11 @@ pub fn agent() {
     assert!(words.link().name_agent(0));
     let others = Arc::clone(&words);
     let program = thread::spawn(move || {
-        if others.link().want().is_some() {
+        if others.link().want(Wish::Write).is_some() {
             others.bell().ring_if_asleep::<Loom>();
         }
     });
     while !words.bell().sleep::<Loom>(Duration::from_secs(1), || words.link().is_wanted()) {}
-    assert!(words.link().take_wanted());
+    assert_eq!(words.link().take_wanted(), Some(Wish::Write));
     program.join().unwrap();
 }

@@ -63,7 +63,7 @@ impl World {
         }
         let have_gone = || oracle.gone[..me].iter().all(|gone| gone.load(SeqCst));
         while !have_gone() {
-            let is_wanted = oracle.watch(self.link().take_wanted());
+            let is_wanted = oracle.watch(self.link().take_wanted()).is_some();
             if is_wanted && self.is_home() {
                 self.extend(me);
             } else if is_wanted || !self.is_home() && thread_rng().gen_ratio(1, 8) {

@@ -51,6 +51,9 @@ fn goes_on_with_another_agent(
     assert!(!may_be_elsewhere || !linked.is_home(), "home, and another host may be inside");
     // Where it is home another program may have it.
     assert!(!admits() || linked.is_home(), "a program was admitted, and the lock is away");
+    if linked.is_home_to_read() {
+        move_away(trial.arena, &linked);
+    }
     assert!(!linked.is_home() || linked.last_token() < linked.token_end());
     if !linked.is_home() {
         bring_home(trial.arena, &linked);
@@ -92,6 +95,21 @@ pub fn moves(trial: &Trial) {
 
 /// A rwlock that is biased to its readers is moved away, and brought home again.
 pub fn moves_a_rwlock(trial: &Trial) {
+    moves_beside_readers(trial, |linked| bring_home(trial.arena, linked));
+}
+
+/// Likewise, home to read, and back to all.
+pub fn moves_a_rwlock_to_read(trial: &Trial) {
+    moves_beside_readers(trial, |linked| {
+        // Another host has written, and reads.
+        trial.arena.inside.store(0, SeqCst);
+        linked.bring_home_to_read(linked.last_token() + 1, LinkedData::Consistent).unwrap();
+        move_away(trial.arena, linked);
+        bring_home(trial.arena, linked);
+    });
+}
+
+fn moves_beside_readers(trial: &Trial, comes_home: impl Fn(&LinkedLock)) {
     let file = options().participants(claims::PARTICIPANTS).open(trial.lock_file()).unwrap();
     let lock = file.rwlock_options().linked(true).patience(Duration::ZERO).open(LOCK).unwrap();
     {
@@ -108,7 +126,7 @@ pub fn moves_a_rwlock(trial: &Trial) {
         begin();
         let linked = agent.attach(&lock).unwrap();
         move_away(trial.arena, &linked);
-        bring_home(trial.arena, &linked);
+        comes_home(&linked);
         end(trial.arena)
     });
     victim.go(|_| {});
