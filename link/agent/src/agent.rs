@@ -1,6 +1,6 @@
 //! The agent of one host at one lock.
 
-use crate::engine::{Compare, Data, Failed, Host, Operation, Reply, Request, Snapshot, Watched};
+use crate::engine::{Compare, Data, Failed, Host, Operation, Reply, Request, Snapshot, Watched, Wish};
 use crate::event::{Action, Config, Event, Found};
 use crate::{NO_DEADLINE, Nanoseconds};
 
@@ -9,8 +9,10 @@ use crate::{NO_DEADLINE, Nanoseconds};
 pub(crate) enum Local {
     /// Home. `first`: of the block; `None` if another agent brought it home.
     Home { first: Option<u64>, last_token: u64, token_end: u64 },
-    /// Being moved away, since this time; `None`: it is lost, and that was said.
-    Leaving { first: Option<u64>, since: Option<Nanoseconds> },
+    /// Home to read.
+    Reading,
+    /// Being moved away, since this time; `None`: it is lost, and that was said. `reads`: it was home to read.
+    Leaving { first: Option<u64>, since: Option<Nanoseconds>, reads: bool },
     /// Away. `first`: of the block that it was home with, and is to give back; `gives`: the privilege is to be given up.
     Away { first: Option<u64>, last_token: u64, data: Data, gives: bool },
 }
@@ -35,6 +37,12 @@ pub(crate) enum Purpose {
         data: Data,
         lease: Option<u64>,
     },
+    /// One after which it comes home to read, and the privilege to read has this lease.
+    Read {
+        token: u64,
+        data: Data,
+        lease: Option<u64>,
+    },
 }
 
 /// A lease that is kept.
@@ -53,7 +61,7 @@ pub struct Agent {
     pub(crate) host: Host,
     pub(crate) config: Config,
     pub(crate) local: Local,
-    pub(crate) wants: bool,
+    pub(crate) wants: Option<Wish>,
     /// What is known of the keys; `None`: they are to be listed.
     pub(crate) known: Option<Snapshot>,
     /// Until when that is fresh.
@@ -65,7 +73,7 @@ pub struct Agent {
     /// The calls that keep the lease and were not answered, and when they were sent.
     pub(crate) keeps: Vec<(u64, Nanoseconds)>,
     pub(crate) lease: Option<Lease>,
-    /// Whether the privilege is known to have this lease.
+    /// Whether the privilege, or that to read, is known to have this lease.
     pub(crate) has_held: bool,
     /// The deadline in the file.
     pub(crate) until: Nanoseconds,
@@ -78,6 +86,8 @@ pub struct Agent {
     pub(crate) hold: Nanoseconds,
     /// When the privilege was first seen gone that another host took by this revision of the state, and had not given up.
     pub(crate) ended: Option<(u64, Nanoseconds)>,
+    /// Likewise of each host that had it to read: by the revision of [`crate::Key::ReadBy`].
+    pub(crate) ended_reading: Vec<(u64, Nanoseconds)>,
     /// When the lock was moved away for another host; `None`: a program has wanted it since.
     left_at: Option<Nanoseconds>,
     numbers: u64,
@@ -93,8 +103,10 @@ impl Agent {
         now: Nanoseconds,
         first_number: u64,
     ) -> (Self, Vec<Action>) {
-        let Found { is_home, last_token, token_end, data, is_wanted, until } = found;
-        let local = if is_home {
+        let Found { is_home, is_home_to_read, last_token, token_end, data, wanted, until } = found;
+        let local = if is_home && is_home_to_read {
+            Local::Reading
+        } else if is_home {
             Local::Home { first: None, last_token, token_end }
         } else {
             Local::Away { first: None, last_token, data, gives: false }
@@ -103,7 +115,7 @@ impl Agent {
             host,
             config,
             local,
-            wants: is_wanted,
+            wants: wanted,
             known: None,
             fresh_until: 0,
             rests_until: 0,
@@ -117,6 +129,7 @@ impl Agent {
             wished_since: None,
             hold: config.hold,
             ended: None,
+            ended_reading: Vec::new(),
             left_at: None,
             numbers: first_number,
         };
@@ -129,17 +142,24 @@ impl Agent {
     pub fn on(&mut self, now: Nanoseconds, event: Event) -> Vec<Action> {
         let mut actions = Vec::new();
         match event {
-            Event::Wanted => {
-                if !matches!(self.local, Local::Home { .. }) || now >= self.deadline() {
-                    self.wants = true;
+            Event::Wanted { wish } => {
+                let is_admitted = match self.local {
+                    Local::Home { .. } => true,
+                    Local::Reading => wish == Wish::Read,
+                    Local::Leaving { .. } | Local::Away { .. } => false,
+                };
+                if !is_admitted || now >= self.deadline() {
+                    self.wants = self.wants.max(Some(wish));
                     self.set_the_hold(now);
                 }
             }
             Event::MovedAway { last_token, data } => {
-                if let Local::Leaving { first, .. } = self.local {
-                    self.local = Local::Away { first, last_token, data, gives: true };
+                if let Local::Leaving { first, reads, .. } = self.local {
+                    self.local = Local::Away { first, last_token, data, gives: !reads };
                     self.known = None;
-                    self.left_at = Some(now).filter(|now| *now < self.deadline());
+                    // One that left for a writer of its own contends with none.
+                    let is_for_others = !(reads && self.wants == Some(Wish::Write));
+                    self.left_at = Some(now).filter(|now| is_for_others && *now < self.deadline());
                 }
             }
             Event::Used { last_token: used } => {
@@ -182,8 +202,8 @@ impl Agent {
                 self.known = None;
             }
             (Purpose::List, Ok(Reply::Listed(snapshot))) => {
-                let is_calm = matches!(self.local, Local::Home { .. })
-                    && snapshot.places.iter().all(|place| place.host == self.host);
+                let is_home = matches!(self.local, Local::Home { .. } | Local::Reading);
+                let is_calm = is_home && !self.is_pressed(&snapshot);
                 let fresh = if is_calm { self.config.fresh_at_home } else { self.config.fresh };
                 self.fresh_until = now + fresh;
                 self.known = Some(snapshot);
@@ -204,6 +224,13 @@ impl Agent {
                     self.come_home_until(until, (first, last, data), actions);
                 }
             }
+            (Purpose::Read { token, data, lease }, Ok(Reply::Committed(true))) => {
+                self.known = None;
+                let until = lease.map_or(Some(NO_DEADLINE), |lease| self.deadline_of(lease));
+                if let Some(until) = until.filter(|until| now < *until) {
+                    self.come_to_read_until(until, (token, data), actions);
+                }
+            }
             // Refused, or done: the list says what is so now.
             _ => self.known = None,
         }
@@ -217,16 +244,21 @@ impl Agent {
         actions: &mut Vec<Action>,
     ) {
         self.local = Local::Home { first: Some(first), last_token: first - 1, token_end: last };
-        self.wants = false;
+        self.wants = None;
+        self.begin_at_home(until, actions);
+        actions.push(Action::BringHome { first, last, data });
+        if !self.has_held {
+            self.revoke_the_lease(actions);
+        }
+    }
+
+    /// The privilege, or that to read, is this host's up to this deadline; what brings the lock home comes next.
+    pub(crate) fn begin_at_home(&mut self, until: Nanoseconds, actions: &mut Vec<Action>) {
         self.has_held = self.is_leased();
         // In this order: an agent that is stopped in between brings nothing home that has no deadline, or an old one.
         if until != self.until {
             self.until = until;
             actions.push(Action::Lease { until });
-        }
-        actions.push(Action::BringHome { first, last, data });
-        if !self.has_held {
-            self.revoke_the_lease(actions);
         }
     }
 
@@ -269,12 +301,11 @@ impl Agent {
         let call = self.call.map(|(.., until)| until);
         let lease = self.lease.map(|lease| lease.keep_at);
         let wish = self.wished_since.map(|since| since + self.hold);
-        let is_home = matches!(self.local, Local::Home { .. });
+        let is_home = matches!(self.local, Local::Home { .. } | Local::Reading);
         let deadline = Some(self.deadline()).filter(|at| is_home && *at != NO_DEADLINE);
         let fresh = Some(self.fresh_until).filter(|_| !self.is_idle());
         let rest = Some(self.rests_until);
-        let distrust = self.ended.map(|(_, since)| since + self.config.distrust);
-        let next = [call, lease, wish, fresh, rest, deadline, self.lost_at(), distrust]
+        let next = [call, lease, wish, fresh, rest, deadline, self.lost_at(), self.trusts_at(now)]
             .into_iter()
             .flatten()
             .filter(|at| *at > now)
@@ -284,7 +315,7 @@ impl Agent {
 
     /// Returns whether nothing is waited for: the lock is away, and no program of this host wants it.
     fn is_idle(&self) -> bool {
-        matches!(self.local, Local::Away { gives: false, .. }) && !self.wants && self.watch.is_none()
+        matches!(self.local, Local::Away { gives: false, .. }) && self.wants.is_none() && self.watch.is_none()
     }
 
     pub(crate) fn say(&mut self, request: Request, actions: &mut Vec<Action>) -> u64 {

@@ -1,7 +1,7 @@
 //! What an agent does next, by what it knows of the keys.
 
 use crate::agent::{Agent, Local, Purpose};
-use crate::engine::{Compare, Data, Held, Key, Operation, Place, Request, Snapshot, State, Watched};
+use crate::engine::{Compare, Data, Held, Key, Operation, Place, Request, Snapshot, State, Watched, Wish};
 use crate::event::Action;
 use crate::{NO_DEADLINE, Nanoseconds};
 
@@ -15,27 +15,21 @@ impl Agent {
         self.note_the_end(now, known);
         let ours = known.held.as_ref().filter(|held| held.host == self.host);
         let others_want = known.places.iter().any(|place| place.host != self.host);
-        if !others_want || !matches!(self.local, Local::Home { .. }) {
+        if !self.is_pressed(known) {
             self.wished_since = None;
         }
         match (self.local, ours) {
             (Local::Leaving { .. }, _) => {}
-            (Local::Home { first, .. }, None) => {
-                if self.is_leased() {
-                    self.has_held = false;
-                    self.admit_no_later_than(now, actions);
-                }
-                self.local = Local::Leaving { first, since: None };
-                actions.extend([Action::Robbed, Action::MoveAway]);
-            }
+            (Local::Reading, _) => self.decide_while_reading(now, known, actions),
+            (Local::Home { .. }, None) => self.is_robbed(now, actions),
             (Local::Home { first, last_token, token_end }, Some(held)) => {
                 let home = Home { first, last_token, token_end, others_want };
                 self.decide_at_home(now, known, held, home, actions);
             }
             (Local::Away { first, last_token, data, gives }, Some(held)) => {
-                if gives || (others_want && !self.wants) {
+                if gives || (others_want && self.wants.is_none()) {
                     self.give_up(now, known, held.created, (first, last_token), (data, gives), actions);
-                } else if self.wants {
+                } else if self.wants.is_some() {
                     // It was taken, and the answer did not come; or an agent before this one took it, or did not give it up: which of these
                     // cannot be told, so the worse counts.
                     let data = known.state.as_ref().map_or(data, |state| state.data.max(data));
@@ -53,7 +47,9 @@ impl Agent {
             }
             (Local::Away { last_token, data, .. }, None) => {
                 self.local = Local::Away { first: None, last_token, data, gives: false };
-                self.decide_in_the_queue(now, known, (last_token, data), actions);
+                if !self.decide_after_reading(now, known, (last_token, data), actions) {
+                    self.decide_in_the_queue(now, known, (last_token, data), actions);
+                }
             }
         }
     }
@@ -68,24 +64,16 @@ impl Agent {
     ) {
         if let Some(place) = self.own_place(known) {
             // Of a call that came late.
-            let compare = Compare::Created(Key::Place, place.created);
-            return self.change(now, &[compare], &[Operation::Delete(Key::Place)], actions);
+            return self.leave_the_queue(now, known, place.created, actions);
         }
-        if home.others_want {
-            let since = *self.wished_since.get_or_insert(now);
-            if now >= since + self.hold {
-                self.local = Local::Leaving { first: home.first, since: Some(now) };
-                self.wished_since = None;
-                return actions.push(Action::MoveAway);
-            }
+        if home.others_want && self.has_held_on(now) {
+            return self.leave(Some(now), actions);
         }
         if self.is_leased() && !self.has_held {
-            return self.attach(now, known, held, actions);
+            let is_ours = Compare::Created(Key::Held, held.created);
+            return self.attach(now, known, (is_ours, Key::Held), actions);
         }
-        if !self.is_leased() && self.until != NO_DEADLINE {
-            self.until = NO_DEADLINE;
-            actions.push(Action::Lease { until: NO_DEADLINE });
-        }
+        self.clear_the_deadline(actions);
         let (reserved, modified, data) = of_state(known);
         if home.token_end.saturating_sub(home.last_token) < self.config.block / 2 {
             if reserved > home.token_end {
@@ -105,7 +93,13 @@ impl Agent {
 
     /// Has the privilege have the lease of this agent, which the one before it took or which was found without one. Until that is known to be so
     /// the file admits programs no longer than by either.
-    fn attach(&mut self, now: Nanoseconds, known: &Snapshot, held: &Held, actions: &mut Vec<Action>) {
+    pub(crate) fn attach(
+        &mut self,
+        now: Nanoseconds,
+        known: &Snapshot,
+        (is_ours, key): (Compare, Key),
+        actions: &mut Vec<Action>,
+    ) {
         let (reserved, modified, data) = of_state(known);
         match self.lease.map(|lease| (lease.number, self.deadline_of(lease.number))) {
             // The file of a lock that is leased has a deadline.
@@ -117,10 +111,14 @@ impl Agent {
             Some((_, Some(until))) if now >= until => {}
             Some((lease, Some(until))) => {
                 self.admit_no_later_than(until, actions);
-                let compares =
-                    [Compare::Created(Key::Held, held.created), Compare::Modified(Key::State, modified)];
+                let compares = [is_ours, Compare::Modified(Key::State, modified)];
+                let lease_of = Some(lease);
+                let (holds, is_taken) = match key {
+                    Key::Reading => (Operation::Read { lease: lease_of }, false),
+                    _ => (Operation::Hold { lease: lease_of }, true),
+                };
                 // The state is written so that a call of the agent before this one, which comes late, is refused.
-                let then = vec![Operation::Hold { lease: Some(lease) }, self.put(reserved, data, true)];
+                let then = vec![holds, self.put(reserved, data, is_taken)];
                 let request = Request::Transaction { compares: compares.into(), then };
                 self.call(now, Purpose::Attach { lease }, request, actions);
             }
@@ -128,9 +126,41 @@ impl Agent {
         }
     }
 
-    fn ask_for_a_lease(&mut self, now: Nanoseconds, actions: &mut Vec<Action>) {
+    pub(crate) fn ask_for_a_lease(&mut self, now: Nanoseconds, actions: &mut Vec<Action>) {
         let request = Request::Grant { length: self.config.lease };
         self.call(now, Purpose::Lease, request, actions);
+    }
+
+    /// Returns whether programs of this host have gone on for long enough while another one is pressing.
+    pub(crate) fn has_held_on(&mut self, now: Nanoseconds) -> bool {
+        now >= *self.wished_since.get_or_insert(now) + self.hold
+    }
+
+    /// A lock that is kept has no deadline.
+    pub(crate) fn clear_the_deadline(&mut self, actions: &mut Vec<Action>) {
+        if !self.is_leased() && self.until != NO_DEADLINE {
+            self.until = NO_DEADLINE;
+            actions.push(Action::Lease { until: NO_DEADLINE });
+        }
+    }
+
+    /// Gives the place up that was created then.
+    pub(crate) fn leave_the_queue(
+        &mut self,
+        now: Nanoseconds,
+        known: &Snapshot,
+        created: u64,
+        actions: &mut Vec<Action>,
+    ) {
+        let compare = Compare::Created(Key::Place, created);
+        self.change(now, &[compare], &self.out_of_the_queue(known), actions);
+    }
+
+    /// What goes with the place. Another host calls readers only once this one has no place.
+    pub(crate) fn out_of_the_queue(&self, known: &Snapshot) -> Vec<Operation> {
+        let has_called = known.writer.as_ref() == Some(&self.host);
+        let keys = [Key::Place, Key::Writer];
+        keys[..1 + usize::from(has_called)].iter().map(|key| Operation::Delete(*key)).collect()
     }
 
     /// The hosts have the lock in another mode: as if no agent were here, but for its place, which keeps others waiting.
@@ -144,8 +174,7 @@ impl Agent {
             self.revoke_the_lease(actions);
         }
         if let Some(place) = self.own_place(known) {
-            let compare = Compare::Created(Key::Place, place.created);
-            self.change(now, &[compare], &[Operation::Delete(Key::Place)], actions);
+            self.leave_the_queue(now, known, place.created, actions);
         }
     }
 
@@ -177,16 +206,13 @@ impl Agent {
         actions: &mut Vec<Action>,
     ) {
         match (self.own_place(known).cloned(), self.wants) {
-            (None, false) => {
+            (None, None) => {
                 self.watch = None;
                 self.revoke_the_lease(actions);
             }
             // Of an agent before this one, or of a call that came late. While it stands, a call to take the privilege may come late too.
-            (Some(place), false) => {
-                let compare = Compare::Created(Key::Place, place.created);
-                self.change(now, &[compare], &[Operation::Delete(Key::Place)], actions);
-            }
-            (None, true) => match self.lease {
+            (Some(place), None) => self.leave_the_queue(now, known, place.created, actions),
+            (None, Some(_)) => match self.lease {
                 None => self.ask_for_a_lease(now, actions),
                 Some(lease) => {
                     let compare = Compare::Created(Key::Place, 0);
@@ -195,35 +221,55 @@ impl Agent {
                     self.call(now, Purpose::Queue, request, actions);
                 }
             },
-            // Nobody keeps that one alive: it is given up, and the next one has a lease of ours.
-            (Some(place), true) if self.lease.is_none() => {
-                let compare = Compare::Created(Key::Place, place.created);
-                self.change(now, &[compare], &[Operation::Delete(Key::Place)], actions);
-            }
-            (Some(place), true) => {
+            (Some(place), Some(wish)) => {
+                // Nobody keeps that one alive: it is given up, and the next one has a lease of ours.
+                let Some(lease) = self.lease.map(|lease| lease.number) else {
+                    return self.leave_the_queue(now, known, place.created, actions);
+                };
                 let before = known.places.iter().rev().find(|other| other.created < place.created);
-                match (before, &known.held) {
-                    (Some(before), _) => self.watch(Watched::Place(before.host.clone()), known, actions),
-                    (None, Some(_)) => self.watch(Watched::Held, known, actions),
-                    (None, None) if self.may_have_ended_early(now) => {}
-                    (None, None) => {
-                        let data = match &known.state {
-                            None => data,
-                            // The lease of another host ended: whether a program was inside, and died, cannot be told.
-                            Some(State { taken_by: Some(other), data: stored, .. })
-                                if *other != self.host =>
-                            {
-                                (*stored).max(Data::Inconsistent)
-                            }
-                            Some(State { taken_by: Some(_), data: stored, .. }) => data.max(*stored),
-                            Some(state) => state.data,
-                        };
-                        let compares =
-                            [Compare::Created(Key::Held, 0), Compare::Created(Key::Place, place.created)];
+                match (before, &known.held, known.readers.last()) {
+                    (Some(before), ..) => self.watch(Watched::Place(before.host.clone()), known, actions),
+                    (None, Some(_), _) => self.watch(Watched::Held, known, actions),
+                    (None, None, _) if self.may_have_ended_early(now, wish) => {}
+                    (None, None, Some(reader)) if wish == Wish::Write => {
+                        self.call_readers(now, known, place.created, lease, reader.host.clone(), actions);
+                    }
+                    (None, None, _) => {
+                        let data = self.data_to_come(known, data);
+                        if wish == Wish::Read {
+                            let compares =
+                                [Compare::Created(Key::Held, 0), Compare::Created(Key::Place, place.created)];
+                            return self.come_to_read(
+                                now,
+                                known,
+                                (last_token, data),
+                                &compares,
+                                true,
+                                actions,
+                            );
+                        }
+                        let compares = [
+                            Compare::Created(Key::Held, 0),
+                            Compare::NoReaders,
+                            Compare::Created(Key::Place, place.created),
+                        ];
                         self.come_home(now, known, last_token, data, &compares, true, actions);
                     }
                 }
             }
+        }
+    }
+
+    /// Returns what is known of the data, if no host has the privilege.
+    fn data_to_come(&self, known: &Snapshot, data: Data) -> Data {
+        match &known.state {
+            None => data,
+            // The lease of another host ended: whether a program was inside, and died, cannot be told.
+            Some(State { taken_by: Some(other), data: stored, .. }) if *other != self.host => {
+                (*stored).max(Data::Inconsistent)
+            }
+            Some(State { taken_by: Some(_), data: stored, .. }) => data.max(*stored),
+            Some(state) => state.data,
         }
     }
 
@@ -239,15 +285,7 @@ impl Agent {
         takes: bool,
         actions: &mut Vec<Action>,
     ) {
-        let lease = self.lease.filter(|_| self.is_leased()).map(|lease| lease.number);
-        if self.is_leased() {
-            match lease.map(|lease| self.deadline_of(lease)) {
-                None => return self.ask_for_a_lease(now, actions),
-                // It is kept first.
-                Some(until) if until.is_none_or(|until| now >= until) => return,
-                Some(_) => {}
-            }
-        }
+        let Ok(lease) = self.lease_to_come_by(now, actions) else { return };
         let (reserved, modified, _) = of_state(known);
         // Above all that any host was given, and above what this one gave out before it was linked to others.
         let first = reserved.max(last_token) + 1;
@@ -258,33 +296,36 @@ impl Agent {
             then.push(Operation::Hold { lease });
         }
         if takes {
-            then.push(Operation::Delete(Key::Place));
+            then.extend(self.out_of_the_queue(known));
+            if !known.read_by.is_empty() {
+                then.push(Operation::ForgetReaders);
+            }
         }
         then.push(self.put(last, data, true));
         let request = Request::Transaction { compares, then };
         self.call(now, Purpose::Come { first, last, data, lease }, request, actions);
     }
 
+    /// Returns the lease that the privilege is to have, if the lock is leased. `Err`: it is asked for, or kept, first.
+    pub(crate) fn lease_to_come_by(
+        &mut self,
+        now: Nanoseconds,
+        actions: &mut Vec<Action>,
+    ) -> Result<Option<u64>, ()> {
+        let lease = self.lease.filter(|_| self.is_leased()).map(|lease| lease.number);
+        match lease.map(|lease| self.deadline_of(lease)) {
+            None if self.is_leased() => {
+                self.ask_for_a_lease(now, actions);
+                Err(())
+            }
+            Some(until) if until.is_none_or(|until| now >= until) => Err(()),
+            _ => Ok(lease),
+        }
+    }
+
     /// Writes the state of a privilege that is taken, or given up.
-    fn put(&self, reserved: u64, data: Data, is_taken: bool) -> Operation {
+    pub(crate) fn put(&self, reserved: u64, data: Data, is_taken: bool) -> Operation {
         Operation::Put { reserved, data, mode: self.config.mode, is_taken: is_taken && self.is_leased() }
-    }
-
-    /// Notes since when the privilege of another host is gone that has not given it up.
-    fn note_the_end(&mut self, now: Nanoseconds, known: &Snapshot) {
-        let modified = known
-            .state
-            .as_ref()
-            .filter(|state| state.taken_by.as_ref().is_some_and(|other| *other != self.host))
-            .filter(|_| known.held.is_none())
-            .map(|state| state.modified);
-        let seen = self.ended.filter(|(seen, _)| Some(*seen) == modified);
-        self.ended = seen.or(modified.map(|modified| (modified, now)));
-    }
-
-    /// Returns whether the host that had the privilege may admit programs still, if the engine ended its lease before the time.
-    fn may_have_ended_early(&self, now: Nanoseconds) -> bool {
-        self.ended.is_some_and(|(_, since)| now < since + self.config.distrust)
     }
 
     /// Returns whether this host took the privilege last, and has not given it up.
@@ -292,13 +333,13 @@ impl Agent {
         known.state.as_ref().is_some_and(|state| state.taken_by.as_ref() == Some(&self.host))
     }
 
-    fn own_place<'a>(&self, known: &'a Snapshot) -> Option<&'a Place> {
+    pub(crate) fn own_place<'a>(&self, known: &'a Snapshot) -> Option<&'a Place> {
         known.places.iter().find(|place| place.host == self.host)
     }
 }
 
 /// What is reserved, the revision of the state, what is known of the data.
-fn of_state(known: &Snapshot) -> (u64, u64, Data) {
+pub(crate) fn of_state(known: &Snapshot) -> (u64, u64, Data) {
     known
         .state
         .as_ref()

@@ -15,6 +15,21 @@ pub enum Key {
     State,
     /// `queue/HOST`: this agent's host wants the privilege. With a lease.
     Place,
+    /// `readers/HOST`: this agent's host has the privilege to read, as others may. With a lease if the lock is [`Mode::Leased`].
+    Reading,
+    /// `read_by/HOST`: [`Mode::Leased`] alone, and without a lease: this agent's host took the privilege to read, and has not given it up.
+    ReadBy,
+    /// `writer`: the head of the queue, which waits for hosts that read. With the lease of its place.
+    Writer,
+}
+
+/// What programs want of a lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Wish {
+    /// To read, beside readers of other hosts.
+    Read,
+    /// All of it.
+    Write,
 }
 
 /// What becomes of the privilege of a host that cannot be reached. All hosts of a lock have the same; the first one that takes the privilege
@@ -72,6 +87,16 @@ pub struct Place {
     pub created: u64,
 }
 
+/// A host that has the privilege to read, or had it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Reader {
+    /// The host.
+    pub host: Host,
+    /// The revision of the key's last change: a host that goes on with what it has writes it again, so that what was to give it up before
+    /// is refused.
+    pub modified: u64,
+}
+
 /// The keys of a lock at one moment.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Snapshot {
@@ -83,6 +108,12 @@ pub struct Snapshot {
     pub state: Option<State>,
     /// The queue, by revision of creation.
     pub places: Vec<Place>,
+    /// The hosts that have the privilege to read.
+    pub readers: Vec<Reader>,
+    /// Leased: those that took it, and have not given it up. The lease of one that is not among the readers ended before it did.
+    pub read_by: Vec<Reader>,
+    /// The head of the queue, if it waits for readers.
+    pub writer: Option<Host>,
 }
 
 /// What a transaction rests on.
@@ -92,6 +123,8 @@ pub enum Compare {
     Created(Key, u64),
     /// The key was changed last at this revision; 0: it is not there.
     Modified(Key, u64),
+    /// No host has the privilege to read: there is no [`Key::Reading`] of any host.
+    NoReaders,
 }
 
 /// What a transaction does.
@@ -118,6 +151,18 @@ pub enum Operation {
         /// The lease.
         lease: u64,
     },
+    /// Writes this host's name into [`Key::Reading`], as [`Operation::Hold`] does; and, with a lease, into [`Key::ReadBy`].
+    Read {
+        /// The lease that [`Key::Reading`] has from then on, and no other.
+        lease: Option<u64>,
+    },
+    /// Writes this host's name into [`Key::Writer`], with this lease. The transaction fails if the lease is over.
+    CallReaders {
+        /// The lease.
+        lease: u64,
+    },
+    /// Deletes [`Key::ReadBy`] of all hosts.
+    ForgetReaders,
     /// Deletes a key.
     Delete(Key),
 }
@@ -131,6 +176,10 @@ pub enum Watched {
     Place(Host),
     /// All places: by the host that has the privilege.
     Queue,
+    /// [`Key::Reading`] of a host: by a writer that waits for it.
+    Reader(Host),
+    /// [`Key::Writer`]: by the hosts that read.
+    Writer,
 }
 
 /// A call to the engine.

@@ -1,7 +1,7 @@
 //! What happens to an agent, and what it wants done.
 
 use crate::Nanoseconds;
-use crate::engine::{Data, Failed, Mode, Reply, Request};
+use crate::engine::{Data, Failed, Mode, Reply, Request, Wish};
 
 /// How an agent goes about it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -84,14 +84,16 @@ impl Config {
 pub struct Found {
     /// Whether the lock is home.
     pub is_home: bool,
+    /// Whether it is home to read.
+    pub is_home_to_read: bool,
     /// The last fencing token that this host gave out.
     pub last_token: u64,
     /// The last one that is reserved for it.
     pub token_end: u64,
     /// What this host knows of the data.
     pub data: Data,
-    /// Whether a program wants the lock and was not admitted.
-    pub is_wanted: bool,
+    /// What programs want that were not admitted.
+    pub wanted: Option<Wish>,
     /// The time from which on the file admits no program, as [`Action::Lease`] set it last; [`crate::NO_DEADLINE`]: none is set.
     pub until: Nanoseconds,
 }
@@ -99,8 +101,11 @@ pub struct Found {
 /// What happens to an agent.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Event {
-    /// A program of this host wants the lock, which is away.
-    Wanted,
+    /// A program of this host wants the lock, which does not admit it.
+    Wanted {
+        /// What for: the most that any wants.
+        wish: Wish,
+    },
     /// The lock is away, as [`Action::MoveAway`] asked for.
     MovedAway {
         /// The last fencing token that this host gave out.
@@ -139,7 +144,7 @@ pub enum Action {
         /// What is asked.
         request: Request,
     },
-    /// Moves the lock of this host away; then comes [`Event::MovedAway`].
+    /// Moves the lock of this host away, which is home or home to read; then comes [`Event::MovedAway`].
     MoveAway,
     /// Brings it home, at once.
     BringHome {
@@ -147,6 +152,13 @@ pub enum Action {
         first: u64,
         /// The last one.
         last: u64,
+        /// What is known of the data.
+        data: Data,
+    },
+    /// Brings it home to read, at once.
+    BringHomeToRead {
+        /// The token that readers have: no smaller than that of any writer before.
+        token: u64,
         /// What is known of the data.
         data: Data,
     },

@@ -78,6 +78,28 @@ impl Agent {
         }
     }
 
+    /// Has the lock moved away, which is home or home to read.
+    pub(crate) fn leave(&mut self, since: Option<Nanoseconds>, actions: &mut Vec<Action>) {
+        let (first, reads) = match self.local {
+            Local::Home { first, .. } => (first, false),
+            Local::Reading => (None, true),
+            Local::Leaving { .. } | Local::Away { .. } => return,
+        };
+        self.local = Local::Leaving { first, since, reads };
+        self.wished_since = None;
+        actions.push(Action::MoveAway);
+    }
+
+    /// The lock is home, or home to read, and the privilege is not this host's any more.
+    pub(crate) fn is_robbed(&mut self, now: Nanoseconds, actions: &mut Vec<Action>) {
+        if self.is_leased() {
+            self.has_held = false;
+            self.admit_no_later_than(now, actions);
+        }
+        actions.push(Action::Robbed);
+        self.leave(None, actions);
+    }
+
     /// When programs are to be admitted no more, by this lease. `None`: it is over, or another one.
     pub(crate) fn deadline_of(&self, lease: u64) -> Option<Nanoseconds> {
         let lease = self.lease.filter(|ours| ours.number == lease)?;
@@ -115,12 +137,9 @@ impl Agent {
 
     /// Moves the lock away whose deadline has passed, and says of one that could not be moved in time that it is lost.
     pub(crate) fn keep_the_deadline(&mut self, now: Nanoseconds, actions: &mut Vec<Action>) {
-        if let Local::Home { first, .. } = self.local
-            && now >= self.deadline()
-        {
-            self.local = Local::Leaving { first, since: Some(now) };
-            self.wished_since = None;
-            actions.push(Action::MoveAway);
+        let is_home = matches!(self.local, Local::Home { .. } | Local::Reading);
+        if is_home && now >= self.deadline() {
+            self.leave(Some(now), actions);
         }
         if self.lost_at().is_some_and(|at| now >= at)
             && let Local::Leaving { since, .. } = &mut self.local

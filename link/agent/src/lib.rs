@@ -11,6 +11,9 @@
 //! host whose agent is stopped or dead fails closed. A host that wants the privilege stands once in the queue, as [`Key::Place`], in the order of
 //! creation; it watches the one before it alone. A place has a lease, so that a host that died waiting keeps no other from its turn.
 //!
+//! Several hosts may have the privilege *to read*: [`Key::Reading`] of each. Who takes one compares that no host has the privilege; who takes
+//! the privilege, that none has it to read. Both stand in one queue, and only its head takes.
+//!
 //! *What is not known is asked.* An agent has at most one call under way, besides those that keep its lease. After a call that was not
 //! answered in time, a transaction that was refused, a watch that says that something changed or that it is broken, it lists the keys again, and
 //! decides by that. Each transaction compares the revisions that the decision rests on, so one that comes late changes nothing.
@@ -22,10 +25,12 @@ mod decision;
 mod engine;
 mod event;
 mod lease;
+mod reading;
 
 pub use agent::Agent;
 pub use engine::{
-    Compare, Data, Failed, Held, Host, Key, Mode, Operation, Place, Reply, Request, Snapshot, State, Watched,
+    Compare, Data, Failed, Held, Host, Key, Mode, Operation, Place, Reader, Reply, Request, Snapshot, State,
+    Watched, Wish,
 };
 pub use event::{Action, Config, Event, Found};
 

@@ -25,6 +25,7 @@ use tokio::{
 use turnlock::{Error, LinkedLock};
 use turnlock_link_agent::{
     Action, Agent, Config, Event, Failed, Found, Host, NO_DEADLINE, Nanoseconds, Reply, Request, Snapshot,
+    Wish,
 };
 
 /// How often an agent is told which tokens were used, while its lock is home: a block lasts for minutes.
@@ -35,7 +36,7 @@ const REST: Duration = Duration::from_secs(1);
 /// What comes to the agents.
 enum Told {
     /// A program wants the lock of this place.
-    Wanted(usize),
+    Wanted(usize, Wish),
     /// The time has come.
     Time,
     /// What programs want cannot be told any more.
@@ -90,7 +91,7 @@ impl Agents {
         let (wanted, failed) = (tell.clone(), tell.clone());
         let locks = file
             .tell_wishes(
-                move |at| wanted.send(Told::Wanted(at)).is_ok(),
+                move |at, wish| wanted.send(Told::Wanted(at, wish)).is_ok(),
                 move |error| drop(failed.send(Told::Broken(error))),
             )
             .map_err(|error| Failure::of_system("cannot begin a thread", error))?;
@@ -211,13 +212,13 @@ impl Agents {
     /// Returns whether this is the host's agent still.
     fn on_told(&mut self, told: Told) -> Result<bool, Failure> {
         match told {
-            Told::Wanted(at) => {
+            Told::Wanted(at, wish) => {
                 if self.all[at].leaving != Leaving::No {
                     return Ok(true);
                 }
                 // It may be home, with its block used up.
                 self.tell_tokens(at)?;
-                self.tell(at, Event::Wanted)?;
+                self.tell(at, Event::Wanted { wish })?;
             }
             Told::Time => self.on_time()?,
             Told::Broken(error) => return Err(Failure::of_file(&error)),
@@ -225,8 +226,10 @@ impl Agents {
                 let linked = &self.all[at].local.linked;
                 let (last_token, data) = (linked.last_token(), local::data(linked.data()));
                 self.tell(at, Event::MovedAway { last_token, data })?;
-                if self.all[at].leaving == Leaving::No && self.all[at].local.has_waiters() {
-                    self.tell(at, Event::Wanted)?;
+                if self.all[at].leaving == Leaving::No
+                    && let Some(wish) = self.all[at].local.wish_of_waiters()
+                {
+                    self.tell(at, Event::Wanted { wish })?;
                 }
             }
             Told::MovedAway(at, Err(error)) => {
@@ -296,7 +299,7 @@ impl Agents {
             return Ok(());
         }
         one.leaving = Leaving::Leaves;
-        let found = Found { is_wanted: false, ..one.local.found() };
+        let found = Found { wanted: None, ..one.local.found() };
         let config = Config { hold: 0, ..self.config };
         let host = one.keys.host().clone();
         let (agent, actions) = Agent::new(host, config, found, os::now(), leaving::FIRST_NUMBER);
@@ -338,6 +341,11 @@ impl Agents {
                     .local
                     .linked
                     .bring_home(first..=last, local::linked_data(data))
+                    .map_err(|error| Failure::of_file(&error))?,
+                Action::BringHomeToRead { token, data } => one
+                    .local
+                    .linked
+                    .bring_home_to_read(token, local::linked_data(data))
                     .map_err(|error| Failure::of_file(&error))?,
                 Action::Extend { last } => {
                     one.local.linked.extend(last).map_err(|error| Failure::of_file(&error))?;

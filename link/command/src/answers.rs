@@ -9,7 +9,8 @@ use crate::{
     values::Stored,
 };
 use etcd_client::{
-    Client, Compare as EtcdCompare, CompareOp, Error, GetOptions, PutOptions, Txn, TxnOp, TxnOpResponse,
+    Client, Compare as EtcdCompare, CompareOp, DeleteOptions, Error, GetOptions, PutOptions, Txn, TxnOp,
+    TxnOpResponse,
 };
 use std::time::Duration;
 use turnlock_link_agent::{Compare, Key, Operation, Reply, Request};
@@ -101,21 +102,29 @@ fn transaction(
         Compare::Modified(key, at) => {
             EtcdCompare::mod_revision(keys.key(key), CompareOp::Equal, revision(at))
         }
-    });
-    let then = then.iter().map(|operation| match *operation {
-        Operation::Hold { lease } => {
-            let options = lease.map(|lease| PutOptions::new().with_lease(revision(lease)));
-            TxnOp::put(keys.key(Key::Held), keys.host().as_bytes(), options)
+        // Of a range etcd compares each key, and where there is none, 0.
+        Compare::NoReaders => {
+            EtcdCompare::create_revision(keys.all_readers(), CompareOp::Equal, 0).with_prefix()
         }
+    });
+    let put = |key, lease: Option<u64>| {
+        let options = lease.map(|lease| PutOptions::new().with_lease(revision(lease)));
+        TxnOp::put(keys.key(key), keys.host().as_bytes(), options)
+    };
+    let then = then.iter().flat_map(|operation| match *operation {
+        Operation::Hold { lease } => vec![put(Key::Held, lease)],
         Operation::Put { reserved, data, mode, is_taken } => {
             let taken_by = is_taken.then(|| &**keys.host());
-            TxnOp::put(keys.key(Key::State), Stored::text(reserved, data, mode, taken_by), None)
+            vec![TxnOp::put(keys.key(Key::State), Stored::text(reserved, data, mode, taken_by), None)]
         }
-        Operation::Queue { lease } => {
-            let options = PutOptions::new().with_lease(revision(lease));
-            TxnOp::put(keys.key(Key::Place), keys.host().as_bytes(), Some(options))
+        Operation::Queue { lease } => vec![put(Key::Place, Some(lease))],
+        Operation::Read { lease: None } => vec![put(Key::Reading, None)],
+        Operation::Read { lease } => vec![put(Key::Reading, lease), put(Key::ReadBy, None)],
+        Operation::CallReaders { lease } => vec![put(Key::Writer, Some(lease))],
+        Operation::ForgetReaders => {
+            vec![TxnOp::delete(keys.all_read_by(), Some(DeleteOptions::new().with_prefix()))]
         }
-        Operation::Delete(key) => TxnOp::delete(keys.key(key), None),
+        Operation::Delete(key) => vec![TxnOp::delete(keys.key(key), None)],
     });
     Txn::new()
         .when(compares.chain([registration.compare()]).collect::<Vec<_>>())

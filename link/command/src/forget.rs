@@ -99,7 +99,7 @@ impl Forget {
         Err(self.is_alive("its agent begins again and again"))
     }
 
-    /// Returns whether it had the privilege of this lock.
+    /// Returns whether it had the privilege of this lock, or that to read.
     async fn forget_at(
         &self,
         members: &Members,
@@ -128,6 +128,12 @@ impl Forget {
                 ));
                 then.push(TxnOp::delete(held, None));
             }
+            let reads =
+                snapshot.readers.iter().chain(&snapshot.read_by).any(|reader| reader.host == self.host);
+            if reads {
+                // What it read is as it was. No agent of it takes that again: it is registered no more.
+                then.extend([Key::Reading, Key::ReadBy].map(|key| TxnOp::delete(keys.key(key), None)));
+            }
             if place.is_some() {
                 then.push(TxnOp::delete(keys.key(Key::Place), None));
             }
@@ -135,7 +141,7 @@ impl Forget {
                 return Ok(false);
             }
             if self.change(members, compares, then).await? {
-                return Ok(held.is_some());
+                return Ok(held.is_some() || reads);
             }
             let all = GetOptions::new().with_prefix();
             let found = self.get(members, keys.folder(), Some(all)).await?;

@@ -3,7 +3,7 @@
 //! | key | value |
 //! |---|---|
 //! | `PREFIX/hosts/HOST` | which lock file has this host's name ([`crate::values::Registered`]) |
-//! | `PREFIX/locks/LOCK/held`, `…/state`, `…/queue/HOST` | the keys of a lock (`turnlock_link_agent::Key`) |
+//! | `PREFIX/locks/LOCK/held`, `…/state`, `…/writer`, `…/queue/HOST`, `…/readers/HOST`, `…/read_by/HOST` | the keys of a lock (`turnlock_link_agent::Key`) |
 //!
 //! In LOCK `%` and `/` are written `%25` and `%2F`, so that a lock's name ends where it ends.
 
@@ -25,7 +25,10 @@ pub struct LockKeys {
 pub enum Read {
     Held,
     State,
+    Writer,
     Place(Host),
+    Reading(Host),
+    TakenBy(Host),
 }
 
 impl Prefix {
@@ -73,13 +76,26 @@ impl LockKeys {
         &self.folder
     }
 
-    /// Returns the name of a key; [`Key::Place`] is this host's.
+    /// Returns the name of a key; those of which each host has one are this host's.
     pub fn key(&self, key: Key) -> String {
         match key {
             Key::Held => format!("{}held", self.folder),
             Key::State => format!("{}state", self.folder),
+            Key::Writer => format!("{}writer", self.folder),
             Key::Place => self.place(&self.host),
+            Key::Reading => self.reading(&self.host),
+            Key::ReadBy => format!("{}{}", self.all_read_by(), self.host),
         }
+    }
+
+    /// Returns what the keys of all hosts begin with that have the privilege to read.
+    pub fn all_readers(&self) -> String {
+        self.reading("")
+    }
+
+    /// Likewise, that have not given it up.
+    pub fn all_read_by(&self) -> String {
+        format!("{}read_by/", self.folder)
     }
 
     /// Returns the host whose keys these are.
@@ -93,6 +109,8 @@ impl LockKeys {
             Watched::Held => (self.key(Key::Held), false),
             Watched::Place(host) => (self.place(host), false),
             Watched::Queue => (self.place(""), true),
+            Watched::Reader(host) => (self.reading(host), false),
+            Watched::Writer => (self.key(Key::Writer), false),
         }
     }
 
@@ -104,13 +122,26 @@ impl LockKeys {
     fn place(&self, host: &str) -> String {
         format!("{}queue/{host}", self.folder)
     }
+
+    fn reading(&self, host: &str) -> String {
+        format!("{}readers/{host}", self.folder)
+    }
 }
 
 fn read(name: &str) -> Option<Read> {
     match name {
         "held" => Some(Read::Held),
         "state" => Some(Read::State),
-        _ => name.strip_prefix("queue/").map(|host| Read::Place(host.into())),
+        "writer" => Some(Read::Writer),
+        _ => {
+            let (kind, host) = name.split_once('/')?;
+            match kind {
+                "queue" => Some(Read::Place(host.into())),
+                "readers" => Some(Read::Reading(host.into())),
+                "read_by" => Some(Read::TakenBy(host.into())),
+                _ => None,
+            }
+        }
     }
 }
 
@@ -136,8 +167,13 @@ mod tests {
             assert_eq!(read(Key::State), Some((name.into(), Read::State)));
             assert_eq!(read(Key::Place), Some((name.into(), Read::Place("host".into()))));
             assert_eq!(keys.read(&keys.key(Key::Place)), Some(Read::Place("host".into())));
+            assert_eq!(read(Key::Writer), Some((name.into(), Read::Writer)));
+            assert_eq!(read(Key::Reading), Some((name.into(), Read::Reading("host".into()))));
+            assert_eq!(read(Key::ReadBy), Some((name.into(), Read::TakenBy("host".into()))));
+            assert_eq!(keys.watched(&Watched::Reader("host".into())), (keys.key(Key::Reading), false));
         }
         assert_eq!(prefix.read("app/hosts/a"), None);
+        assert_eq!(prefix.read("app/locks/a/other/b"), None);
         assert_eq!(
             prefix.lock("a", &"b".into()).watched(&Watched::Queue),
             ("app/locks/a/queue/".into(), true)

@@ -25,6 +25,8 @@ pub const FIRST_NUMBER: u64 = 1 << 40;
 pub fn with_one_more_host(mut known: Snapshot) -> Snapshot {
     // No host has this name, and no key was created so late.
     known.places.push(Place { host: Host::from(""), created: u64::MAX });
+    // Nor does it wait any more, where another one does.
+    known.writer.get_or_insert(Host::from(""));
     known
 }
 
@@ -32,13 +34,15 @@ pub fn with_one_more_host(mut known: Snapshot) -> Snapshot {
 pub fn has_nothing(known: &Snapshot, host: &Host) -> bool {
     known.held.as_ref().is_none_or(|held| held.host != *host)
         && known.places.iter().all(|place| place.host != *host)
+        && known.readers.iter().chain(&known.read_by).all(|reader| reader.host != *host)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use turnlock_link_agent::{
-        Action, Agent, Config, Data, Event, Found, Held, Mode, NO_DEADLINE, Operation, Reply, Request, State,
+        Action, Agent, Config, Data, Event, Found, Held, Key, Mode, NO_DEADLINE, Operation, Reader, Reply,
+        Request, State,
     };
 
     /// Answers the only call.
@@ -48,6 +52,42 @@ mod tests {
             _ => None,
         });
         agent.on(1, Event::Answered { call: number.expect("it calls"), reply: Ok(reply) })
+    }
+
+    fn known_of_none() -> Snapshot {
+        let (places, readers, read_by) = (Vec::new(), Vec::new(), Vec::new());
+        Snapshot { revision: 9, held: None, state: None, places, readers, read_by, writer: None }
+    }
+
+    #[test]
+    fn one_that_reads_gives_that_up_too() {
+        let host = Host::from("a");
+        let readers = vec![Reader { host: host.clone(), modified: 7 }];
+        let known = Snapshot { readers, ..known_of_none() };
+        assert!(!has_nothing(&known, &host) && has_nothing(&known_of_none(), &host));
+        let found = Found {
+            is_home: true,
+            is_home_to_read: true,
+            last_token: 15,
+            token_end: 0,
+            data: Data::Consistent,
+            wanted: None,
+            until: NO_DEADLINE,
+        };
+        let config = Config { hold: 0, ..Config::default() };
+        let (mut agent, actions) = Agent::new(host, config, found, 1, FIRST_NUMBER);
+        let shown = with_one_more_host(known);
+        let actions = answer(&mut agent, &actions, Reply::Listed(shown.clone()));
+        assert!(actions.contains(&Action::MoveAway), "{actions:?}");
+        let actions = agent.on(1, Event::MovedAway { last_token: 15, data: Data::Consistent });
+        let actions = answer(&mut agent, &actions, Reply::Listed(shown));
+        let gives_up = actions.iter().any(|action| match action {
+            Action::Call { request: Request::Transaction { then, .. }, .. } => {
+                then[..] == [Operation::Delete(Key::Reading)]
+            }
+            _ => false,
+        });
+        assert!(gives_up, "{actions:?}");
     }
 
     #[test]
@@ -61,14 +101,15 @@ mod tests {
             taken_by: None,
         });
         let held = Some(Held { host: host.clone(), created: 7 });
-        let known = Snapshot { revision: 9, held, state, places: Vec::new() };
+        let known = Snapshot { revision: 9, held, state, ..known_of_none() };
         assert!(!has_nothing(&known, &host));
         let found = Found {
             is_home: true,
+            is_home_to_read: false,
             last_token: 15,
             token_end: 20,
             data: Data::Consistent,
-            is_wanted: false,
+            wanted: None,
             until: NO_DEADLINE,
         };
         let config = Config { hold: 0, ..Config::default() };

@@ -7,8 +7,11 @@ use std::{
     thread,
     time::Duration,
 };
-use turnlock::{AnyLock, Error, LinkAgent, LinkedData, LinkedLock, LockFile, inspect};
-use turnlock_link_agent::{Data, Found, NO_DEADLINE};
+use turnlock::{
+    AnyLock, Error, LinkAgent, LinkedData, LinkedLock, LinkedWish, LockFile,
+    inspect::{self, ClaimMode, LockStatus},
+};
+use turnlock_link_agent::{Data, Found, NO_DEADLINE, Wish};
 
 /// How long a look for programs that want a lock takes at most: as long as the end of the agent may wait for it.
 const LOOK: Duration = Duration::from_secs(1);
@@ -86,28 +89,36 @@ impl Local {
     pub fn found(&self) -> Found {
         Found {
             is_home: self.linked.is_home(),
+            is_home_to_read: self.linked.is_home_to_read(),
             last_token: self.linked.last_token(),
             token_end: self.linked.token_end(),
             data: data(self.linked.data()),
-            is_wanted: self.linked.take_wanted() || self.has_waiters(),
+            wanted: self.linked.take_wish().map(wish).max(self.wish_of_waiters()),
             until: Some(self.linked.lease_end()).filter(|end| *end != 0).unwrap_or(NO_DEADLINE),
         }
     }
 
-    /// Returns whether programs wait for the lock. One that waits says so once, when it is not admitted: to an agent that may have died since,
-    /// or before the lock was home and away again.
-    pub fn has_waiters(&self) -> bool {
-        let Ok(file) = inspect::snapshot(&self.path) else { return false };
-        file.locks.iter().any(|lock| lock.name == self.name && !lock.queue.is_empty())
+    /// Returns what the programs that wait for the lock want most. One that waits says so once, when it is not admitted: to an agent that may
+    /// have died since, or before the lock was home and away again.
+    pub fn wish_of_waiters(&self) -> Option<Wish> {
+        let file = inspect::snapshot(&self.path).ok()?;
+        let of_lock = |lock: &&LockStatus| lock.name == self.name;
+        let queue = file.locks.iter().find(of_lock)?.queue.iter();
+        let claims = queue.map(|waiter| waiter.claim);
+        claims.map(|claim| if reads(claim) { Wish::Read } else { Wish::Write }).max()
     }
 }
 
+fn reads(claim: Option<inspect::Claim>) -> bool {
+    claim.is_some_and(|claim| claim.mode == ClaimMode::Shared)
+}
+
 impl LocalFile {
-    /// Has `wanted` called with the place of each lock that a program wants and that did not admit it, by a thread of its own, for as long as
+    /// Has `wanted` called with the place of each lock that a program wants and that did not admit it, and with what it wants, by a thread of its own, for as long as
     /// it returns `true`. `failed` is called if that cannot be told any more.
     pub fn tell_wishes(
         self,
-        wanted: impl Fn(usize) -> bool + Send + 'static,
+        wanted: impl Fn(usize, Wish) -> bool + Send + 'static,
         failed: impl FnOnce(Error) + Send + 'static,
     ) -> std::io::Result<Vec<Local>> {
         let linked: Vec<_> = self.locks.iter().map(|lock| lock.linked.clone()).collect();
@@ -117,9 +128,9 @@ impl LocalFile {
                 match agent.wait(LOOK) {
                     Ok(false) => {}
                     Ok(true) => {
-                        let wishes = linked.iter().enumerate().filter(|(_, lock)| lock.take_wanted());
-                        for (at, _) in wishes {
-                            if !wanted(at) {
+                        let wishes = linked.iter().map(|lock| lock.take_wish()).enumerate();
+                        for (at, taken) in wishes.filter_map(|(at, taken)| Some((at, taken?))) {
+                            if !wanted(at, wish(taken)) {
                                 return;
                             }
                         }
@@ -130,6 +141,14 @@ impl LocalFile {
         };
         thread::Builder::new().name("wishes".into()).spawn(look)?;
         Ok(self.locks)
+    }
+}
+
+fn wish(wish: LinkedWish) -> Wish {
+    match wish {
+        LinkedWish::Read => Wish::Read,
+        // What a later library knows besides is not less than that.
+        _ => Wish::Write,
     }
 }
 

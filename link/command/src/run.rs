@@ -41,7 +41,7 @@ pub struct Run {
     file: PathBuf,
     /// The linked locks, mutexes and rwlocks; all of the file if none is named. One that is not there is created as a mutex
     locks: Vec<String>,
-    /// A linked rwlock, which is created if it is not there; may be said several times. Its readers too are of one host at a time
+    /// A linked rwlock, which is created if it is not there; may be said several times. Its readers may be of several hosts at once
     #[arg(long, value_name = "NAME")]
     rwlock: Vec<String>,
     /// This host's name: no other has the same one

@@ -5,7 +5,7 @@ use crate::{
     values::Stored,
 };
 use etcd_client::KeyValue;
-use turnlock_link_agent::{Held, Host, Place, Snapshot};
+use turnlock_link_agent::{Held, Host, Place, Reader, Snapshot};
 
 /// Reads the keys of one lock.
 ///
@@ -21,7 +21,16 @@ pub fn of(keys: &LockKeys, revision: i64, found: &[KeyValue]) -> Result<Snapshot
 /// # Errors
 /// As [`of`].
 pub fn assemble(revision: i64, found: Vec<(Option<Read>, &KeyValue)>) -> Result<Snapshot, String> {
-    let mut snapshot = Snapshot { revision: number(revision), held: None, state: None, places: Vec::new() };
+    let mut snapshot = Snapshot {
+        revision: number(revision),
+        held: None,
+        state: None,
+        places: Vec::new(),
+        readers: Vec::new(),
+        read_by: Vec::new(),
+        writer: None,
+    };
+    let reader = |host, pair: &KeyValue| Reader { host, modified: number(pair.mod_revision()) };
     for (key, pair) in found {
         match key {
             Some(Read::Held) => {
@@ -34,6 +43,11 @@ pub fn assemble(revision: i64, found: Vec<(Option<Read>, &KeyValue)>) -> Result<
             }
             Some(Read::Place(host)) => {
                 snapshot.places.push(Place { host, created: number(pair.create_revision()) });
+            }
+            Some(Read::Reading(host)) => snapshot.readers.push(reader(host, pair)),
+            Some(Read::TakenBy(host)) => snapshot.read_by.push(reader(host, pair)),
+            Some(Read::Writer) => {
+                snapshot.writer = Some(Host::from(pair.value_str().map_err(|_| foreign(pair))?));
             }
             None => return Err(foreign(pair)),
         }

@@ -62,6 +62,8 @@ struct ShownLock {
     mode: &'static str,
     /// The host that has the privilege.
     host: Option<String>,
+    /// Those that have it to read.
+    reading: Vec<String>,
     /// Those that wait for it, in their order.
     waiting: Vec<String>,
     /// The last fencing token that is reserved. A decimal string.
@@ -99,6 +101,7 @@ impl Status {
                 Some(Mode::Leased) => "leased",
                 _ => "kept",
             },
+            reading: known.readers.iter().map(|reader| reader.host.to_string()).collect(),
             host: known.held.map(|held| held.host.to_string()),
             waiting: known.places.iter().map(|place| place.host.to_string()).collect(),
             reserved: known.state.as_ref().map_or(0, |state| state.reserved).to_string(),
@@ -123,8 +126,12 @@ impl Shown {
             line(format!("host {host:?}: {file}{forgotten}"));
         }
         for lock in &self.locks {
-            let at =
-                lock.host.as_ref().map_or_else(|| "at no host".into(), |host| format!("at host {host:?}"));
+            let at = match (&lock.host, &lock.reading[..]) {
+                (Some(host), _) => format!("at host {host:?}"),
+                (None, []) => "at no host".into(),
+                (None, [host]) => format!("read at host {host:?}"),
+                (None, hosts) => format!("read at {} hosts: {}", hosts.len(), hosts.join(", ")),
+            };
             let waiting = match lock.waiting.len() {
                 0 => String::new(),
                 _ => format!("; waiting: {}", lock.waiting.join(", ")),

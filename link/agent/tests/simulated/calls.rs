@@ -4,23 +4,25 @@ use crate::world::{CONFIG, MILLISECOND};
 use std::sync::Arc;
 use turnlock_link_agent::{
     Action, Agent, Compare, Config, Data, Event, Failed, Found, Held, Host, Key, Mode, NO_DEADLINE,
-    Operation, Place, Reply, Request, Snapshot, State, Watched,
+    Operation, Place, Reply, Request, Snapshot, State, Watched, Wish,
 };
 
 pub const HOME: Found = Found {
     is_home: true,
+    is_home_to_read: false,
     last_token: 105,
     token_end: 110,
     data: Data::Consistent,
-    is_wanted: false,
+    wanted: None,
     until: NO_DEADLINE,
 };
 pub const AWAY: Found = Found {
     is_home: false,
+    is_home_to_read: false,
     last_token: 105,
     token_end: 0,
     data: Data::Consistent,
-    is_wanted: true,
+    wanted: Some(Wish::Write),
     until: NO_DEADLINE,
 };
 
@@ -41,6 +43,9 @@ pub fn keys(held: Option<&str>, places: &[(&str, u64)]) -> Snapshot {
             taken_by: None,
         }),
         places: places.iter().map(|(name, created)| Place { host: host(name), created: *created }).collect(),
+        readers: Vec::new(),
+        read_by: Vec::new(),
+        writer: None,
     }
 }
 
@@ -113,6 +118,7 @@ fn it_gives_up_what_it_took_by_its_revision_and_what_is_left_of_the_block() {
     let takes = Request::Transaction {
         compares: vec![
             Compare::Created(Key::Held, 0),
+            Compare::NoReaders,
             Compare::Created(Key::Place, 25),
             Compare::Modified(Key::State, 20),
         ],

@@ -6,7 +6,7 @@ use crate::{
     world::MILLISECOND,
 };
 use std::{cmp::Reverse, collections::BTreeMap, collections::BinaryHeap};
-use turnlock_link_agent::{Action, Agent, Config, Event, Mode, Nanoseconds, Request};
+use turnlock_link_agent::{Action, Agent, Config, Event, Mode, Nanoseconds, Request, Wish};
 
 const SECOND: Nanoseconds = 1_000 * MILLISECOND;
 /// What is counted.
@@ -17,11 +17,23 @@ const SECONDS: u64 = 20;
 enum Use {
     /// They want the lock all the time.
     Always,
+    /// They want to read all the time.
+    Reads,
     /// They took it once, and have not wanted it since.
     Once,
     /// One of them stays inside.
     Inside,
     Never,
+}
+
+impl Use {
+    fn wish(self) -> Option<Wish> {
+        match self {
+            Self::Never => None,
+            Self::Reads => Some(Wish::Read),
+            Self::Always | Self::Once | Self::Inside => Some(Wish::Write),
+        }
+    }
 }
 
 enum Due {
@@ -77,7 +89,7 @@ impl Lock {
         };
         for at in 0..lock.hosts.len() {
             let (host, uses) = &mut lock.hosts[at];
-            host.file.is_wanted = *uses != Use::Never;
+            host.file.wanted = uses.wish();
             let (agent, actions) = Agent::new(host.name.clone(), config, host.found(), 0, 0);
             host.agent = Some(agent);
             lock.act(at, actions);
@@ -115,8 +127,20 @@ impl Lock {
                 Action::BringHome { first, last, data } => {
                     host.file = LockFile {
                         is_home: true,
+                        is_to_read: false,
                         last_token: first - 1,
                         token_end: last,
+                        data,
+                        ..host.file.clone()
+                    };
+                    self.counted.hand_overs += 1;
+                }
+                Action::BringHomeToRead { token, data } => {
+                    host.file = LockFile {
+                        is_home: true,
+                        is_to_read: true,
+                        last_token: token,
+                        token_end: 0,
                         data,
                         ..host.file.clone()
                     };
@@ -126,12 +150,12 @@ impl Lock {
                 Action::MoveAway if *uses == Use::Inside => {}
                 Action::MoveAway => {
                     host.file.is_home = false;
-                    host.file.last_token += 1;
+                    host.file.last_token += u64::from(!host.file.is_to_read);
                     let event = Event::MovedAway { last_token: host.file.last_token, data: host.file.data };
-                    let wants = *uses == Use::Always;
+                    let wish = uses.wish().filter(|_| *uses != Use::Once);
                     self.after(1_000, at, Due::Event(event));
-                    if wants {
-                        self.after(1_000, at, Due::Event(Event::Wanted));
+                    if let Some(wish) = wish {
+                        self.after(1_000, at, Due::Event(Event::Wanted { wish }));
                     }
                 }
                 Action::Lease { until } => host.file.until = until,
@@ -200,6 +224,7 @@ fn what_one_lock_costs_the_engine() {
         "| a lock | mode | keys | watches | calls a second | of these keep leases | hand-overs a second | calls each |"
     );
     println!("|---|---|---|---|---|---|---|---|");
+    let read = |hosts| vec![Use::Reads; hosts];
     let contended = |hosts| vec![Use::Always; hosts];
     let rows = [
         ("away at 100 hosts, wanted by none", vec![Use::Never; 100]),
@@ -208,6 +233,10 @@ fn what_one_lock_costs_the_engine() {
         ("wanted by 2 hosts all the time", contended(2)),
         ("by 10 hosts", contended(10)),
         ("by 100 hosts", contended(100)),
+        ("read at 10 hosts all the time, and never written", vec![Use::Reads; 10]),
+        ("at 100 hosts", vec![Use::Reads; 100]),
+        ("read at 10 hosts, and written at another, all the time", [read(10), contended(1)].concat()),
+        ("at 100 hosts", [read(100), contended(1)].concat()),
     ];
     for (what, uses) in rows {
         for mode in [Mode::Kept, Mode::Leased] {
@@ -228,7 +257,8 @@ fn what_one_lock_costs_the_engine() {
             );
             let is_used = uses.iter().any(|uses| *uses != Use::Never);
             assert!(is_used || counted.calls() == 0, "a lock that none wants costs nothing");
-            let others_want = uses.iter().all(|uses| *uses == Use::Always);
+            let wants = |uses: &Use| matches!(uses, Use::Always | Use::Reads);
+            let others_want = uses.iter().all(wants) && uses.contains(&Use::Always);
             assert_eq!(others_want, counted.hand_overs > 0);
         }
     }

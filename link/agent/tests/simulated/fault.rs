@@ -1,7 +1,7 @@
 //! Faults of an agent, made of what it wants done and what it is told: each must be found.
 
 use crate::host::OneHost;
-use turnlock_link_agent::{Action, Compare, Event, Key, Nanoseconds, Operation, Reply, Request};
+use turnlock_link_agent::{Action, Compare, Event, Key, Nanoseconds, Operation, Reply, Request, Wish};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Fault {
@@ -45,13 +45,29 @@ pub enum Fault {
     MixesModes,
     /// The lock file does not compare the clock with the deadline.
     AdmitsAfterDeadline,
+    /// It takes the privilege though other hosts have it to read. Not to compare that is not enough: who takes either writes the state.
+    WritesBesideReaders,
+    /// It takes the privilege to read though another host has it.
+    ReadsBesideAWriter,
+    /// The lock file that is home to read admits writers.
+    AdmitsWritersToRead,
+    /// Readers have the token that this host gave out last.
+    ReadsWithOldTokens,
+    /// It does not call the hosts that read.
+    CallsNoReader,
+    /// Who is to forget a host leaves what that has to read.
+    ForgetsNoReader,
+    /// It takes the privilege to read of a leased lock without a lease.
+    ReadsWithoutLease,
+    /// Likewise, where that was the privilege to read.
+    TrustsTheReaders,
     /// It takes the privilege at once whose lease ended, though the engine may have ended it before its time.
     TrustsTheEngine,
 }
 
 impl Fault {
     /// Those of any lock.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 14] = [
         Self::UnlocksByKey,
         Self::TakesUnasked,
         Self::TakesWithoutPlace,
@@ -61,10 +77,15 @@ impl Fault {
         Self::GivesUpBeforeAway,
         Self::ForgetsDeaths,
         Self::NeverWatches,
+        Self::WritesBesideReaders,
+        Self::ReadsBesideAWriter,
+        Self::AdmitsWritersToRead,
+        Self::ReadsWithOldTokens,
+        Self::CallsNoReader,
     ];
 
     /// Those of a leased one.
-    pub const OF_LEASES: [Self; 10] = [
+    pub const OF_LEASES: [Self; 11] = [
         Self::CountsFromAnswer,
         Self::CountsFromLastCall,
         Self::HasNoMargin,
@@ -75,6 +96,7 @@ impl Fault {
         Self::ReclaimsFromOthers,
         Self::MixesModes,
         Self::AdmitsAfterDeadline,
+        Self::ReadsWithoutLease,
     ];
 
     /// What the agent of this host, with this fault, takes an event for.
@@ -83,6 +105,15 @@ impl Fault {
         let reply = match (fault, reply) {
             (Some(Self::KeepsWhatIsOver), Reply::Alive(_)) => Reply::Alive(true),
             (Some(fault), Reply::Listed(mut keys)) => {
+                match fault {
+                    Self::TrustsTheReaders => keys.read_by.clear(),
+                    Self::WritesBesideReaders => keys.readers.retain(|reader| reader.host == host.name),
+                    Self::ReadsBesideAWriter => {
+                        let wants_to_read = host.file.wanted == Some(Wish::Read);
+                        keys.held.take_if(|held| wants_to_read && held.host != host.name);
+                    }
+                    _ => {}
+                }
                 if let Some(state) = &mut keys.state {
                     match fault {
                         Self::TakesAsGivenUp => state.taken_by = None,
@@ -133,21 +164,35 @@ impl Fault {
                     _ => *until,
                 };
             }
+            if let Action::BringHomeToRead { token, .. } = action
+                && fault == Self::ReadsWithOldTokens
+            {
+                *token = host.file.last_token;
+            }
             if let Action::Call { request: Request::Transaction { compares, then }, .. } = action {
+                let reads = then.iter().any(|operation| matches!(operation, Operation::Read { .. }));
                 let (takes, gives) = (
-                    then.iter().any(|operation| matches!(operation, Operation::Hold { .. })),
-                    then.contains(&Operation::Delete(Key::Held)),
+                    reads || then.iter().any(|operation| matches!(operation, Operation::Hold { .. })),
+                    then.contains(&Operation::Delete(Key::Held))
+                        || then.contains(&Operation::Delete(Key::Reading)),
                 );
+                if fault == Self::CallsNoReader {
+                    then.retain(|operation| !matches!(operation, Operation::CallReaders { .. }));
+                }
                 compares.retain(|compare| match (fault, compare) {
                     (Self::UnlocksByKey, _) => !gives,
                     (Self::TakesUnasked, _) => !takes,
                     (Self::TakesWithoutPlace, Compare::Created(Key::Place, _)) => !takes,
                     (Self::WritesOldState, Compare::Modified(..)) => false,
+                    (Self::WritesBesideReaders, Compare::NoReaders) => false,
+                    (Self::ReadsBesideAWriter, Compare::Created(Key::Held, _)) => !reads,
                     _ => true,
                 });
                 for operation in then {
-                    if let (Self::HoldsWithoutLease, Operation::Hold { lease }) = (fault, &mut *operation) {
-                        *lease = None;
+                    match (fault, &mut *operation) {
+                        (Self::HoldsWithoutLease, Operation::Hold { lease })
+                        | (Self::ReadsWithoutLease, Operation::Read { lease }) => *lease = None,
+                        _ => {}
                     }
                     if let (Self::GivesBackTooMuch, true, Operation::Put { reserved, .. }) =
                         (fault, gives, operation)

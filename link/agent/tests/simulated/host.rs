@@ -1,7 +1,7 @@
 //! One host: its lock file, its clock, its agent.
 
 use std::sync::Arc;
-use turnlock_link_agent::{Agent, Config, Data, Event, Found, Host, Mode, NO_DEADLINE, Nanoseconds};
+use turnlock_link_agent::{Agent, Config, Data, Event, Found, Host, Mode, NO_DEADLINE, Nanoseconds, Wish};
 
 /// Clocks run at most so many thousandths too fast or too slow.
 pub const DRIFT: i64 = 50;
@@ -10,12 +10,21 @@ pub const DRIFT: i64 = 50;
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct LockFile {
     pub is_home: bool,
+    /// And then readers alone are admitted.
+    pub is_to_read: bool,
     pub last_token: u64,
     pub token_end: u64,
     pub data: Data,
-    pub is_wanted: bool,
+    pub wanted: Option<Wish>,
     /// By the host's clock.
     pub until: Nanoseconds,
+}
+
+/// A program that is inside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Inside {
+    pub token: u64,
+    pub wish: Wish,
 }
 
 /// Who of a host is stopped.
@@ -40,8 +49,7 @@ pub struct OneHost {
     pub name: Host,
     pub config: Config,
     pub file: LockFile,
-    /// A program is inside, with this token.
-    pub inside: Option<u64>,
+    pub inside: Option<Inside>,
     pub agent: Option<Agent>,
     pub life: u32,
     /// By its own clock.
@@ -70,11 +78,12 @@ impl OneHost {
             config,
             file: LockFile {
                 is_home: false,
+                is_to_read: false,
                 // Each host's own first token, as its wall clock had it.
                 last_token: 100 + at as u64,
                 token_end: 0,
                 data: Data::Consistent,
-                is_wanted: false,
+                wanted: None,
                 until: NO_DEADLINE,
             },
             inside: None,
@@ -118,14 +127,19 @@ impl OneHost {
     }
 
     /// Whether its file admits a program at this time.
-    pub fn admits(&self, now: Nanoseconds) -> bool {
+    pub fn admits(&self, wish: Wish, now: Nanoseconds) -> bool {
+        self.is_open_to(wish) && self.clock(now) < self.file.until
+    }
+
+    /// Likewise, but for its deadline.
+    pub fn is_open_to(&self, wish: Wish) -> bool {
         let file = &self.file;
-        file.is_home && file.last_token < file.token_end && self.clock(now) < file.until
+        file.is_home && (wish == Wish::Read || file.last_token < file.token_end)
     }
 
     pub fn found(&self) -> Found {
-        let LockFile { is_home, last_token, token_end, data, is_wanted, until } = self.file;
-        Found { is_home, last_token, token_end, data, is_wanted, until }
+        let LockFile { is_home, is_to_read, last_token, token_end, data, wanted, until } = self.file;
+        Found { is_home, is_home_to_read: is_to_read, last_token, token_end, data, wanted, until }
     }
 
     /// The agent is gone, and what it was told and asked for.

@@ -6,10 +6,11 @@ use crate::{
 };
 use turnlock_link_agent::{
     Action, Agent, Compare, Config, Data, Event, Failed, Found, Key, Mode, NO_DEADLINE, Nanoseconds,
-    Operation, Reply, Request, Snapshot,
+    Operation, Reply, Request, Snapshot, Wish,
 };
 
 const LEASED: Config = Config { mode: Mode::Leased, ..CONFIG };
+const WANTED: Event = Event::Wanted { wish: Wish::Write };
 /// For so long after a call was sent that keeps the lease programs are admitted.
 const ADMITS: Nanoseconds = LEASED.lease - LEASED.margin;
 
@@ -123,7 +124,7 @@ fn a_host_that_no_other_took_over_from_still_says_what_it_knows_of_the_data() {
     let actions = agent.on(now, answered(&actions, Ok(Reply::Committed(true))));
     let actions = agent.on(now, answered(&actions, Ok(Reply::Listed(taken(None, None, &[])))));
     assert_eq!(actions, []);
-    assert_eq!(call(&agent.on(now, Event::Wanted)).1, Request::Grant { length: LEASED.lease });
+    assert_eq!(call(&agent.on(now, WANTED)).1, Request::Grant { length: LEASED.lease });
 }
 
 #[test]
@@ -304,7 +305,7 @@ fn the_hold_grows_while_both_hosts_contend_up_to_its_bound() {
         actions = agent.on(now, answered(&actions, held));
         actions = agent.on(now, answered(&actions, Ok(Reply::Committed(true))));
         now += wanted_after * MILLISECOND;
-        agent.on(now, Event::Wanted);
+        agent.on(now, WANTED);
         actions = agent.on(now, answered(&actions, Ok(Reply::Listed(keys(None, &[])))));
     }
 }

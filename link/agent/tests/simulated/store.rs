@@ -1,8 +1,8 @@
 //! An engine as etcd is: keys with revisions, transactions, leases, watches that tell once.
 
 use turnlock_link_agent::{
-    Compare, Data, Failed, Held, Host, Key, Nanoseconds, Operation, Place, Reply, Request, Snapshot, State,
-    Watched,
+    Compare, Data, Failed, Held, Host, Key, Nanoseconds, Operation, Place, Reader, Reply, Request, Snapshot,
+    State, Watched,
 };
 
 /// A watch, and the life of the agent that it is of.
@@ -28,6 +28,10 @@ pub struct Store {
     held_lease: Option<u64>,
     pub state: Option<State>,
     places: Vec<(Place, u64)>,
+    /// With the lease that they have.
+    pub readers: Vec<(Reader, Option<u64>)>,
+    read_by: Vec<Reader>,
+    writer: Option<(Host, u64)>,
     leases: Vec<Lease>,
     leases_granted: u64,
     watches: Vec<Watch>,
@@ -44,6 +48,11 @@ impl Store {
         self.places.iter().map(|(place, _)| place).find(|place| place.host == *host)
     }
 
+    /// What a host has of the privilege to read.
+    pub fn reader(&self, host: &Host) -> Option<&Reader> {
+        self.readers.iter().map(|(reader, _)| reader).find(|reader| reader.host == *host)
+    }
+
     /// The revision of the oldest place.
     pub fn first_place(&self) -> Option<u64> {
         self.places.iter().map(|(place, _)| place.created).min()
@@ -51,7 +60,12 @@ impl Store {
 
     /// How many keys and watches there are.
     pub fn size(&self) -> (u64, u64) {
-        let keys = self.places.len() + usize::from(self.held.is_some()) + usize::from(self.state.is_some());
+        let keys = self.places.len()
+            + self.readers.len()
+            + self.read_by.len()
+            + usize::from(self.held.is_some())
+            + usize::from(self.state.is_some())
+            + usize::from(self.writer.is_some());
         (keys as u64, self.watches.len() as u64)
     }
 
@@ -66,6 +80,11 @@ impl Store {
             Key::State if modified => self.state.as_ref().map_or(0, |state| state.modified),
             Key::State => unreachable!("no transaction compares when it was created"),
             Key::Place => self.place_of(host).map_or(0, |place| place.created),
+            Key::Reading if modified => self.reader(host).map_or(0, |reader| reader.modified),
+            Key::ReadBy if modified => {
+                self.read_by.iter().find(|reader| reader.host == *host).map_or(0, |reader| reader.modified)
+            }
+            Key::Reading | Key::ReadBy | Key::Writer => unreachable!("no transaction compares that"),
         }
     }
 
@@ -84,17 +103,24 @@ impl Store {
                 held: self.held.clone(),
                 state: self.state.clone(),
                 places: self.places.iter().map(|(place, _)| place.clone()).collect(),
+                readers: self.readers.iter().map(|(reader, _)| reader.clone()).collect(),
+                read_by: self.read_by.clone(),
+                writer: self.writer.as_ref().map(|(host, _)| host.clone()),
             }))),
             Request::Transaction { compares, then } => {
                 let holds = |compare: &Compare| match *compare {
                     Compare::Created(key, revision) => self.revision_of(host, key, false) == revision,
                     Compare::Modified(key, revision) => self.revision_of(host, key, true) == revision,
+                    Compare::NoReaders => self.readers.is_empty(),
                 };
                 if !compares.iter().all(holds) {
                     return Some(Ok(Reply::Committed(false)));
                 }
                 let has_lease = |operation: &Operation| match operation {
-                    Operation::Queue { lease } | Operation::Hold { lease: Some(lease) } => {
+                    Operation::Queue { lease }
+                    | Operation::CallReaders { lease }
+                    | Operation::Hold { lease: Some(lease) }
+                    | Operation::Read { lease: Some(lease) } => {
                         self.leases.iter().any(|one| one.number == *lease)
                     }
                     _ => true,
@@ -160,7 +186,32 @@ impl Store {
                 self.held = None;
                 self.changed(&Watched::Held, host, told);
             }
-            Operation::Delete(_) => self.delete_place(&host.clone(), told),
+            Operation::Read { lease } => {
+                let reader = Reader { host: host.clone(), modified: revision };
+                self.readers.retain(|(reader, _)| reader.host != *host);
+                self.readers.push((reader.clone(), lease));
+                self.changed(&Watched::Reader(host.clone()), host, told);
+                if lease.is_some() {
+                    self.read_by.retain(|reader| reader.host != *host);
+                    self.read_by.push(reader);
+                }
+            }
+            Operation::CallReaders { lease } => {
+                self.writer = Some((host.clone(), lease));
+                self.changed(&Watched::Writer, host, told);
+            }
+            Operation::ForgetReaders => self.read_by.clear(),
+            Operation::Delete(Key::Reading) => {
+                self.readers.retain(|(reader, _)| reader.host != *host);
+                self.changed(&Watched::Reader(host.clone()), host, told);
+            }
+            Operation::Delete(Key::ReadBy) => self.read_by.retain(|reader| reader.host != *host),
+            Operation::Delete(Key::Writer) => {
+                self.writer = None;
+                self.changed(&Watched::Writer, host, told);
+            }
+            Operation::Delete(Key::State) => unreachable!("no agent deletes it"),
+            Operation::Delete(Key::Place) => self.delete_place(&host.clone(), told),
         }
     }
 
@@ -189,6 +240,21 @@ impl Store {
             self.changed(&Watched::Held, &held.host, told);
         }
         let gone: Vec<Host> = self
+            .readers
+            .iter()
+            .filter(|(_, lease)| lease.is_some_and(&ends))
+            .map(|(reader, _)| reader.host.clone())
+            .collect();
+        for host in gone {
+            self.revision += 1;
+            self.readers.retain(|(reader, _)| reader.host != host);
+            self.changed(&Watched::Reader(host.clone()), &host, told);
+        }
+        if let Some((host, _)) = self.writer.take_if(|(_, lease)| ends(*lease)) {
+            self.revision += 1;
+            self.changed(&Watched::Writer, &host, told);
+        }
+        let gone: Vec<Host> = self
             .places
             .iter()
             .filter(|(_, lease)| ends(*lease))
@@ -207,10 +273,12 @@ impl Store {
         self.end_leases(|lease| over.contains(&lease), told);
     }
 
-    /// Ends the lease that the privilege has, as a member does that was the leader and does not know that others kept it since (etcd#15247).
+    /// Ends the lease that the privilege has, or the first to read, as a member does that was the leader and does not know that others kept it since (etcd#15247).
     pub fn end_early(&mut self, told: &mut Told) {
-        if let Some(of_held) = self.held_lease {
-            self.end_leases(|lease| lease == of_held, told);
+        let of_reader = self.readers.first().and_then(|(_, lease)| *lease);
+        let of_held = self.held_lease.filter(|_| self.held.is_some());
+        if let Some(ended) = of_held.or(of_reader) {
+            self.end_leases(|lease| lease == ended, told);
         }
     }
 
@@ -221,16 +289,20 @@ impl Store {
         told.append(&mut self.watches);
     }
 
-    /// A person forgets a host that is gone, after it was fenced: the next one is told of a death.
-    pub fn forget(&mut self, skips: u64, told: &mut Told) {
-        let Some(held) = self.held.take() else { return };
+    /// A person forgets a host that is gone, after it was fenced: if it may have written, the next one is told of a death.
+    pub fn forget(&mut self, host: &Host, skips: u64, told: &mut Told) {
         self.revision += 1;
-        if let Some(state) = &mut self.state {
-            state.modified = self.revision;
-            state.reserved += skips;
-            state.data = state.data.max(Data::Inconsistent);
-            state.taken_by = None;
+        if self.held.take_if(|held| held.host == *host).is_some() {
+            if let Some(state) = &mut self.state {
+                state.modified = self.revision;
+                state.reserved += skips;
+                state.data = state.data.max(Data::Inconsistent);
+                state.taken_by = None;
+            }
+            self.changed(&Watched::Held, host, told);
         }
-        self.changed(&Watched::Held, &held.host, told);
+        self.read_by.retain(|reader| reader.host != *host);
+        self.readers.retain(|(reader, _)| reader.host != *host);
+        self.changed(&Watched::Reader(host.clone()), host, told);
     }
 }

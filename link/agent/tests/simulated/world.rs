@@ -7,7 +7,7 @@ use crate::{
 };
 use std::collections::BTreeSet;
 use turnlock_link_agent::{
-    Action, Agent, Config, Data, Event, Mode, NO_DEADLINE, Nanoseconds, Reply, Request,
+    Action, Agent, Config, Data, Event, Mode, NO_DEADLINE, Nanoseconds, Reply, Request, Wish,
 };
 
 pub const MILLISECOND: Nanoseconds = 1_000_000;
@@ -35,6 +35,8 @@ pub struct Setup {
     /// One that is set up for the other mode.
     pub stranger: Option<usize>,
     pub fault: Option<Fault>,
+    /// Programs also read.
+    pub reads: bool,
     /// The engine ends leases before their time, and the agents know that it may.
     pub ends_early: bool,
 }
@@ -68,7 +70,7 @@ pub enum Step {
     Delay(usize),
     DeliverLate(usize),
     /// A program wants the lock, and is admitted or not.
-    Enter(usize),
+    Enter(usize, Wish),
     Leave(usize),
     /// A program dies inside.
     Die(usize),
@@ -89,7 +91,7 @@ pub enum Step {
     EndEarly,
     /// The time goes on to when something is due.
     Wait,
-    /// A person forgets the host that has the privilege, which is gone.
+    /// A person forgets a host that has the privilege, or that to read, and is gone.
     Forget,
 }
 
@@ -104,19 +106,23 @@ pub struct World {
     pub fault: Option<Fault>,
     /// The mode of the first that took the privilege.
     pub mode: Option<Mode>,
-    /// The largest token that a program was given.
+    /// The largest token that a writer was given, and that a reader was.
     pub last_token: u64,
+    pub last_read: u64,
     /// A program died inside, and none was told.
     pub is_torn: bool,
     /// Those that are gone, and must not run programs any more.
     pub gone: BTreeSet<usize>,
     pub entries: u32,
     pub homecomings: u32,
+    /// Readers that came in beside one at another host.
+    pub together: u32,
     /// How often an agent said that its lock is lost, or that it is refused.
     pub losses: u32,
     /// Programs that were inside when one came in at another host.
     pub overtaken: u32,
     pub refusals: u32,
+    pub reads: bool,
     pub ends_early: bool,
     /// How often an agent found that its lease was ended early.
     pub robberies: u32,
@@ -148,16 +154,24 @@ impl World {
             fault: setup.fault,
             mode: None,
             last_token: 0,
+            last_read: 0,
             is_torn: false,
             gone: BTreeSet::new(),
             entries: 0,
             homecomings: 0,
+            together: 0,
             losses: 0,
             overtaken: 0,
             refusals: 0,
+            reads: setup.reads,
             ends_early: setup.ends_early,
             robberies: 0,
         }
+    }
+
+    /// What programs want.
+    pub fn wishes(&self) -> &'static [Wish] {
+        if self.reads { &[Wish::Read, Wish::Write] } else { &[Wish::Write] }
     }
 
     /// What can happen now.
@@ -194,13 +208,13 @@ impl World {
             if host.inside.is_some() {
                 steps.extend([Step::Leave(at), Step::Die(at)]);
             } else {
-                steps.push(Step::Enter(at));
+                steps.extend(self.wishes().iter().map(|wish| Step::Enter(at, *wish)));
                 if host.is_leaving && host.stopped.is_none() {
                     steps.push(Step::MoveAway(at));
                 }
             }
         }
-        if self.store.held.is_some() {
+        if self.store.held.is_some() || !self.store.readers.is_empty() {
             steps.push(Step::Forget);
             if self.ends_early {
                 steps.push(Step::EndEarly);
@@ -225,7 +239,7 @@ impl World {
                 let message = self.late.remove(at);
                 self.deliver(message)?;
             }
-            Step::Enter(at) => self.enter(at)?,
+            Step::Enter(at, wish) => self.enter(at, wish)?,
             Step::Leave(at) => self.hosts[at].inside = None,
             Step::Die(at) => self.die(at),
             Step::MoveAway(at) => self.move_away(at)?,
@@ -261,13 +275,16 @@ impl World {
         }
         match message {
             Message::Call { host, life, number, request } => {
-                let before = self.store.held.clone();
+                let (before, read_before) =
+                    (self.store.held.clone(), self.store.reader(&self.hosts[host].name).cloned());
                 let (first, place) =
                     (self.store.first_place(), self.store.place_of(&self.hosts[host].name).cloned());
                 let (mut told, name) = (Told::new(), self.hosts[host].name.clone());
                 let reply = self.store.carry_out(self.now, &name, (host, life, number), &request, &mut told);
                 let after = &self.store.held;
-                if before.is_none() && after.is_some() && place.map(|place| place.created) != first {
+                let takes = before.is_none() && after.is_some()
+                    || read_before.is_none() && self.store.reader(&name).is_some();
+                if takes && place.map(|place| place.created) != first {
                     return Err(format!("{name} took the privilege before its turn"));
                 }
                 if before.as_ref().is_some_and(|held| held.host != name) && before != *after {
@@ -347,8 +364,20 @@ impl World {
                     }
                     let data = if fault == Some(Fault::ForgetsDeaths) { Data::Consistent } else { data };
                     let file = &mut host.file;
-                    (file.is_home, file.is_wanted, file.data) = (true, false, data);
+                    (file.is_home, file.is_to_read, file.wanted, file.data) = (true, false, None, data);
                     (file.last_token, file.token_end) = (first - 1, last);
+                    self.homecomings += 1;
+                }
+                Action::BringHomeToRead { token, data } => {
+                    if host.file.is_home || token < host.file.last_token {
+                        return Err(format!("the lock file of {} refuses readers of {token}", host.name));
+                    }
+                    let data = if fault == Some(Fault::ForgetsDeaths) { Data::Consistent } else { data };
+                    let block = if fault == Some(Fault::AdmitsWritersToRead) { CONFIG.block } else { 0 };
+                    let file = &mut host.file;
+                    (file.is_home, file.is_to_read, file.data) = (true, true, data);
+                    file.wanted = file.wanted.filter(|wish| *wish == Wish::Write);
+                    (file.last_token, file.token_end) = (token, token + block);
                     self.homecomings += 1;
                 }
                 Action::Extend { last } => host.file.token_end = host.file.token_end.max(last),
@@ -416,7 +445,7 @@ impl World {
         let deadlines = self
             .hosts
             .iter()
-            .filter(|host| host.admits(self.now) && host.file.until != NO_DEADLINE)
+            .filter(|host| host.admits(Wish::Read, self.now) && host.file.until != NO_DEADLINE)
             .map(|host| host.time_of(host.file.until));
         let Some(next) = wakes.chain(deadlines).chain(self.store.next_end()).min() else { return Ok(()) };
         self.now = self.now.max(next);
@@ -442,13 +471,22 @@ impl World {
         self.gone.insert(at);
     }
 
-    /// So is the one that has the privilege, and a person has it forgotten.
+    /// So is the one that has the privilege, or the first that has it to read, and a person has it forgotten.
     pub fn forget(&mut self) {
-        let Some(held) = &self.store.held else { return };
-        let at = self.hosts.iter().position(|host| host.name == held.host).unwrap();
+        let held = self.store.held.as_ref().map(|held| &held.host);
+        let Some(name) = held.or(self.store.readers.first().map(|(reader, _)| &reader.host)).cloned() else {
+            return;
+        };
+        self.forget_host(self.hosts.iter().position(|host| host.name == name).unwrap());
+    }
+
+    pub fn forget_host(&mut self, at: usize) {
         self.vanish(at);
         let mut told = Told::new();
-        self.store.forget(0, &mut told);
+        let name = self.hosts[at].name.clone();
+        if self.fault != Some(Fault::ForgetsNoReader) || self.store.reader(&name).is_none() {
+            self.store.forget(&name, 0, &mut told);
+        }
         self.tell(told);
     }
 }

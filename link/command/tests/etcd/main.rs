@@ -9,6 +9,7 @@ mod forgotten;
 mod host;
 mod leased;
 mod outage;
+mod reading;
 mod refused;
 mod requests;
 mod rwlocks;
@@ -18,7 +19,8 @@ mod torture;
 support::watched_for_seconds!(support::watchdog::USUAL);
 
 use host::holder;
+use reading::reader;
 use rwlocks::writer;
 use torture::victim;
 
-support::roles! { holder, victim, writer }
+support::roles! { holder, reader, victim, writer }

@@ -139,7 +139,7 @@ fn a_writers_death_is_told_at_the_next_host_and_its_readers_wait_for_the_agent()
 fn a_host_that_is_forgotten_may_have_written() {
     let Some(etcd) = etcd() else { return };
     let (mut a, b) = (Host::with(&etcd, "a", OPTIONS), Host::with(&etcd, "b", OPTIONS));
-    let (first, _) = read(&a);
+    let (first, _) = write(&a);
     a.kill_agent();
     assert!(cache(&b).try_read().is_err());
     assert!(linked(&etcd, &["forget", "a"]).status.success());
