@@ -25,13 +25,12 @@ fn wish_of(hold_class: HoldClass) -> Wish {
 /// Returns whether the participant may enter. In its entry step, from which on that stays so.
 #[inline]
 pub fn is_admitted<S: Site>(attempt: &Attempt<S>) -> bool {
-    may_enter(attempt, wish_of(attempt.hold_class()))
+    !attempt.config.is_linked || admits(attempt, wish_of(attempt.hold_class()))
 }
 
 #[inline]
-fn may_enter<S: Site>(attempt: &Attempt<S>, wish: Wish) -> bool {
-    let now = || attempt.site.boot_time();
-    !attempt.config.is_linked || attempt.site.lock().link().is_none_or(|link| link.admits(wish, now))
+fn admits<S: Site>(attempt: &Attempt<S>, wish: Wish) -> bool {
+    attempt.site.lock().link().is_none_or(|link| link.admits(wish, || attempt.site.boot_time()))
 }
 
 /// Returns whether the lock, whose state is not that of one that is open, is closed, and not a linked one that is away.
@@ -72,7 +71,7 @@ pub fn is_leased(lock: &impl Lock) -> bool {
 /// [`Error::WouldBlock`]; the agent was told.
 #[inline]
 pub fn check_upgrade<S: Site>(attempt: &Attempt<S>) -> Result<()> {
-    if may_enter(attempt, Wish::Write) {
+    if !attempt.config.is_linked || admits(attempt, Wish::Write) {
         return Ok(());
     }
     call_agent(attempt.site.lock(), Wish::Write);

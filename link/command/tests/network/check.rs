@@ -1,7 +1,8 @@
-//! Whether what all programs wrote down can be, if the lock is one: no two inside at once, fencing tokens rise, each is told of a death before
-//! it, and the register is one register.
+//! Whether what all programs wrote down can be, if the lock is one: no two inside at once but such as read, fencing tokens rise, each is told of a
+//! death before it, and the register is one register.
 //!
-//! Entries that are not inside at once have one order, that of time, and the register is linearizable if it is read and written in this order.
+//! Entries that are not inside at once have one order, that of time, and the register is linearizable if it is read and written in this order;
+//! of those that only read any order will do.
 //! What a program that was killed began to write may have been written or not: so the register may be one of several numbers, until one
 //! is read.
 
@@ -23,6 +24,9 @@ pub struct Seen {
     pub torn: usize,
     /// How many were inside when their lease ended, and were told so.
     pub ended: usize,
+    /// How many only read, and how many of these beside one that did at another host.
+    pub reads: usize,
+    pub together: usize,
 }
 
 impl Seen {
@@ -39,28 +43,47 @@ pub fn check(history: &History) -> Result<Seen, String> {
     let mut entries: Vec<&Entry> = history.entries.iter().collect();
     entries.sort_by_key(|entry| entry.begin);
     let (mut seen, mut register) = (Seen::default(), Possible { values: vec![0], torn: false });
-    let (mut before, mut longest): (Option<&Entry>, Option<&Entry>) = (None, None);
+    let (mut before, mut writer): (Option<&Entry>, Option<&Entry>) = (None, None);
+    // The one that was inside last, of all and of those that write; the largest token; and until when one of each host was seen to read.
+    let (mut longest, mut longest_writer): (Option<&Entry>, Option<&Entry>) = (None, None);
+    let mut largest = 0;
+    let mut read_until: BTreeMap<&str, u64> = BTreeMap::new();
     for entry in entries {
-        if let Some(other) = longest.filter(|other| other.last >= entry.begin) {
+        let beside = if entry.reads { longest_writer } else { longest };
+        if let Some(other) = beside.filter(|other| other.last >= entry.begin) {
             return Err(format!("two are inside at once: {other:?} and {entry:?}"));
         }
-        if let Some(before) = before {
-            if before.token >= entry.token {
-                return Err(format!("the fencing token did not rise: {before:?}, then {entry:?}"));
-            }
-            if before.end == End::Died && !entry.is_told {
-                return Err(format!("not told of a death: {before:?}, then {entry:?}"));
-            }
-            seen.hand_overs += usize::from(before.host != entry.host);
+        let rises = match writer {
+            Some(writer) if entry.reads => entry.token >= writer.token,
+            _ => entry.reads || entry.token > largest,
+        };
+        if !rises {
+            return Err(format!("the fencing token did not rise: {before:?}, then {entry:?}"));
         }
+        if let Some(writer) = writer.filter(|writer| writer.end == End::Died && !entry.is_told) {
+            return Err(format!("not told of a death: {writer:?}, then {entry:?}"));
+        }
+        seen.hand_overs += usize::from(before.is_some_and(|before| before.host != entry.host));
         register.goes_on(entry).map_err(|wrong| format!("{wrong}: {before:?}, then {entry:?}"))?;
         *seen.entries.entry(entry.host.clone()).or_default() += 1;
         seen.deaths += usize::from(entry.end == End::Died);
         seen.told += usize::from(entry.is_told);
         seen.torn += usize::from(entry.read == Read::Torn);
         seen.ended += usize::from(entry.end == End::LeaseEnded);
+        let later = |one: Option<&'_ Entry>| one.is_none_or(|one| one.last <= entry.last);
+        if entry.reads {
+            seen.reads += 1;
+            let others = || read_until.iter().filter(|(host, _)| **host != entry.host);
+            seen.together += usize::from(others().any(|(_, until)| *until >= entry.begin));
+            let until = read_until.entry(&entry.host).or_default();
+            *until = entry.last.max(*until);
+        } else {
+            writer = Some(entry);
+            longest_writer = if later(longest_writer) { Some(entry) } else { longest_writer };
+        }
+        longest = if later(longest) { Some(entry) } else { longest };
+        largest = entry.token.max(largest);
         before = Some(entry);
-        longest = longest.into_iter().chain([entry]).max_by_key(|entry| entry.last);
     }
     Ok(seen)
 }
@@ -99,6 +122,7 @@ fn entry(token: u64) -> Entry {
         host: if token.is_multiple_of(2) { "a" } else { "b" }.into(),
         program: token % 2,
         token,
+        reads: false,
         is_told: false,
         begin: 10 * token,
         last: 10 * token + 5,
@@ -145,6 +169,48 @@ fn histories_that_can_be_are_found_good() {
     assert_eq!(twice.unwrap().deaths, 2);
     // Whoever is killed while it unlocks may have been inside or not.
     changed(|entries| entries[2].end = End::Unlocking).unwrap();
+}
+
+/// The third and the fourth entry read, at once.
+fn both_read(entries: &mut [Entry]) {
+    for (at, entry) in entries[2..4].iter_mut().enumerate() {
+        (entry.reads, entry.token, entry.read, entry.write) =
+            (true, 2 + at as u64, Read::Value(2), Write::None);
+        entry.last = entries_end(3);
+    }
+    entries[4].read = Read::Value(2);
+}
+
+/// When the entry of this place ends.
+fn entries_end(at: u64) -> u64 {
+    entry(at + 1).last
+}
+
+#[test]
+fn readers_are_inside_at_once_and_writers_beside_none() {
+    let seen = changed(both_read).unwrap();
+    assert_eq!((seen.reads, seen.together), (2, 1));
+    // That one dies is told to none.
+    changed(|entries| {
+        both_read(entries);
+        entries[2].end = End::Died;
+    })
+    .unwrap();
+    let wrong = |why: &str, change: fn(&mut [Entry])| {
+        is_refused(why, |entries| {
+            both_read(entries);
+            change(entries);
+        });
+    };
+    wrong("two are inside at once", |entries| (entries[2].reads, entries[2].token) = (false, 3));
+    wrong("two are inside at once", |entries| entries[3].reads = false);
+    wrong("two are inside at once", |entries| entries[1].last = entries[2].begin);
+    // Also past one that was inside for a shorter time.
+    wrong("two are inside at once", |entries| entries[2].last = entries[4].begin);
+    wrong("the fencing token did not rise", |entries| entries[2].token = 1);
+    wrong("the fencing token did not rise", |entries| entries[3].token = 5);
+    wrong("not told of a death", |entries| entries[1].end = End::Died);
+    wrong("1 was read", |entries| entries[3].read = Read::Value(1));
 }
 
 /// Whether the history, changed so, is refused, for this reason.

@@ -7,6 +7,8 @@ pub struct Entry {
     /// The program's number.
     pub program: u64,
     pub token: u64,
+    /// Whether it reads alone, beside others that do.
+    pub reads: bool,
     /// Whether it was told that a holder died inside.
     pub is_told: bool,
     /// When it was inside first, for certain: after it had the lock.
@@ -70,12 +72,13 @@ impl History {
             let words: Vec<_> = line.split(' ').collect();
             let number = |at: usize| words.get(at).and_then(|word| word.parse().ok()).ok_or_else(wrong);
             match (words[0], open.as_mut()) {
-                ("in", None) => {
+                ("in" | "reads", None) => {
                     let (token, begin, is_told) = (number(1)?, number(2)?, words.get(3) == Some(&"true"));
                     open = Some(Entry {
                         host: host.into(),
                         program,
                         token,
+                        reads: words[0] == "reads",
                         is_told,
                         begin,
                         last: begin,
@@ -120,11 +123,14 @@ mod tests {
     fn what_a_program_wrote_down_is_read_however_it_ended() {
         let mut history = History::default();
         let text = "late 3\nin 7 10 false\nread 0\nhas 11\nwrite 8\nwritten\nhas 12\nout\nfree\nvoid 8\nout\nended\nin 9 20 true\ntorn\nhas 21\nwrite 9\n";
+        let reads = "reads 7 30 false\nread 8\nhas 31\nout\nfree\n";
         history.add("a", 1, text).unwrap();
+        history.add("a", 1, reads).unwrap();
         let first = Entry {
             host: "a".into(),
             program: 1,
             token: 7,
+            reads: false,
             is_told: false,
             begin: 10,
             last: 12,
@@ -142,7 +148,15 @@ mod tests {
             end: End::Died,
             ..first.clone()
         };
-        assert_eq!(history.entries, [first, second]);
+        let third = Entry {
+            reads: true,
+            begin: 30,
+            last: 31,
+            read: Read::Value(8),
+            write: Write::None,
+            ..first.clone()
+        };
+        assert_eq!(history.entries, [first, second, third]);
         assert_eq!((history.void, history.late), (1, 1));
     }
 

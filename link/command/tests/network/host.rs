@@ -33,6 +33,8 @@ pub struct Agency {
     pub options: Vec<String>,
     /// `CLOCK_BOOTTIME` is ahead of this machine's by so many seconds, at the host.
     pub booted_earlier: u64,
+    /// The lock is a rwlock, and programs also read.
+    pub is_rwlock: bool,
     /// A fault: it is not, for the programs.
     pub programs_have_another_clock: bool,
 }
@@ -86,7 +88,8 @@ impl Host {
         for name in ["CACERT", "CERT", "KEY", "USER", "PASSWORD"] {
             command.env_remove(format!("ETCDCTL_{name}"));
         }
-        command.arg("run").arg(self.path()).args([LOCK, "--host", self.name]).args(&self.agency.options);
+        let lock = if self.agency.is_rwlock { &["--rwlock", LOCK][..] } else { &[LOCK] };
+        command.arg("run").arg(self.path()).args(lock).args(["--host", self.name]).args(&self.agency.options);
         command.args(["--endpoints", ENDPOINTS[self.place]]);
         self.agent = Some(command.stderr(said).spawn().unwrap());
         self.starts += 1;
@@ -198,7 +201,7 @@ impl Program {
         for line in tail.lines().rev() {
             let words: Vec<_> = line.split(' ').collect();
             match words[..] {
-                ["in", _, begin, _] => return Some((begin.parse().ok()?, is_inside)),
+                ["in" | "reads", _, begin, _] => return Some((begin.parse().ok()?, is_inside)),
                 ["out" | "abandons"] => is_inside = false,
                 _ => {}
             }

@@ -8,7 +8,7 @@ use crate::{
 use nix::time::{ClockId, clock_gettime};
 use std::{fs::File, io::Write, path::Path, thread, time::Duration};
 use support::{Dice, actor::say, limit};
-use turnlock::{Error, LockFile, MutexGuard};
+use turnlock::{Acquired, AnyLock, Error, LockFile, MutexGuard, RwLockReadGuard, RwLockWriteGuard};
 
 /// What the lock is called.
 pub const LOCK: &str = "accounts";
@@ -16,6 +16,38 @@ pub const LOCK: &str = "accounts";
 const HANGS: u64 = 300;
 /// How long it waits for the lock before it looks whether it is to end.
 const WAITS: Duration = Duration::from_secs(2);
+
+/// Of the entries at a rwlock one of so many writes.
+const WRITES_ONE_IN: u64 = 12;
+
+/// What a program has that may write.
+trait Writer {
+    fn known(&self) -> Acquired;
+    fn has_it_still(&self) -> bool;
+    fn repairs(&mut self);
+    fn leaves(self, is_whole: bool) -> Result<(), Error>;
+}
+
+macro_rules! writer {
+    ($guard:ty) => {
+        impl Writer for $guard {
+            fn known(&self) -> Acquired {
+                self.acquired()
+            }
+            fn has_it_still(&self) -> bool {
+                self.still_owner()
+            }
+            fn repairs(&mut self) {
+                self.mark_consistent().unwrap();
+            }
+            fn leaves(self, is_whole: bool) -> Result<(), Error> {
+                if is_whole { self.unlock() } else { self.abandon() }
+            }
+        }
+    };
+}
+writer!(MutexGuard<'_>);
+writer!(RwLockWriteGuard<'_>);
 
 /// The time by the clock that all stations share.
 pub fn now() -> u64 {
@@ -38,12 +70,20 @@ pub fn program(words: &[String]) {
         longest: if is_leased { 5_000 } else { 300 },
     };
     let file = LockFile::open(&words[0]).unwrap();
-    let mutex = file.mutex(LOCK).unwrap();
+    let lock = file.open_any(LOCK).unwrap();
     say("ready");
     while !limit::is_readable(&std::io::stdin(), Duration::ZERO) {
         limit::end_this_process_after(limit::seconds(HANGS));
-        match mutex.lock_for(WAITS) {
-            Ok(guard) => program.is_inside(guard),
+        let entered = match &lock {
+            AnyLock::Mutex(mutex) => mutex.lock_for(WAITS).map(|guard| program.is_inside(guard)),
+            AnyLock::RwLock(rwlock) if program.dice.roll(WRITES_ONE_IN) == 0 => {
+                rwlock.write_for(WAITS).map(|guard| program.is_inside(guard))
+            }
+            AnyLock::RwLock(rwlock) => rwlock.read_for(WAITS).map(|guard| program.reads(guard)),
+            _ => panic!("the agent made a lock of another kind"),
+        };
+        match entered {
+            Ok(()) => {}
             Err(Error::TimedOut(_)) => program.note(&format!("late {}", now())),
             Err(error) => {
                 program.note(&format!("error {error}"));
@@ -65,33 +105,58 @@ struct Program {
 }
 
 impl Program {
-    fn is_inside(&mut self, mut guard: MutexGuard) {
-        let (acquired, begin) = (guard.acquired(), now());
+    fn is_inside(&mut self, mut guard: impl Writer) {
+        let (acquired, begin) = (guard.known(), now());
         let (token, is_told) = (acquired.fencing_token, acquired.previous_owner_died);
         // It had the lock at the time that was taken before it asked.
         let mut is_whole = !is_told;
-        if !guard.still_owner() {
+        if !guard.has_it_still() {
             self.note(&format!("void {token}"));
         } else {
             self.note(&format!("in {token} {begin} {is_told}"));
             if self.reads_and_writes(&guard, token) == Done::Yes(()) {
                 if is_told {
-                    guard.mark_consistent().unwrap();
+                    guard.repairs();
                     is_whole = true;
                 }
-                self.stays(&guard);
+                self.stays(|| guard.has_it_still());
             }
         }
         // What was torn and not written anew is the next one's to repair.
         self.note(if is_whole { "out" } else { "abandons" });
-        match if is_whole { guard.unlock() } else { guard.abandon() } {
+        self.note_end(guard.leaves(is_whole));
+    }
+
+    /// Beside others that do, also where a death is not repaired.
+    fn reads(&mut self, guard: RwLockReadGuard) {
+        let (acquired, begin) = (guard.acquired(), now());
+        let token = acquired.fencing_token;
+        if !guard.still_owner() {
+            self.note(&format!("void {token}"));
+        } else {
+            self.note(&format!("reads {token} {begin} {}", acquired.previous_owner_died));
+            match self.register.read_beside(token) {
+                Done::Yes(Some(value)) => self.note(&format!("read {value}")),
+                Done::Yes(None) => self.note("torn"),
+                Done::Refused => self.note("refused"),
+            }
+            // Long enough for others to come in meanwhile.
+            self.pauses(3_000);
+            self.stays(|| guard.still_owner());
+        }
+        self.note("out");
+        self.note_end(guard.unlock());
+    }
+
+    fn note_end(&mut self, left: Result<(), Error>) {
+        match left {
             Ok(()) => self.note("free"),
             Err(Error::LeaseEnded) => self.note("ended"),
             Err(error) => self.note(&format!("error {error}")),
         }
     }
 
-    fn reads_and_writes(&mut self, guard: &MutexGuard, token: u64) -> Done<()> {
+    fn reads_and_writes(&mut self, guard: &impl Writer, token: u64) -> Done<()> {
         let Done::Yes(value) = self.register.read(token) else {
             self.note("refused");
             return Done::Refused;
@@ -101,7 +166,7 @@ impl Program {
             None => self.note("torn"),
         }
         self.pauses(1_000);
-        if !self.has_it(guard) {
+        if !self.has_it(|| guard.has_it_still()) {
             return Done::Refused;
         }
         self.next += 1;
@@ -113,18 +178,18 @@ impl Program {
     }
 
     /// Mostly not at all, now and then for long.
-    fn stays(&mut self, guard: &MutexGuard) {
+    fn stays(&mut self, still_owner: impl Fn() -> bool) {
         let milliseconds = if self.dice.roll(400) == 0 { self.dice.roll(self.longest) } else { 0 };
         let until = now() + milliseconds * 1_000_000;
-        while self.has_it(guard) && now() < until {
+        while self.has_it(&still_owner) && now() < until {
             self.pauses(5_000);
         }
     }
 
     /// Whether it was told that it has the lock still: then it had it at a time that it writes down.
-    fn has_it(&mut self, guard: &MutexGuard) -> bool {
+    fn has_it(&mut self, still_owner: impl Fn() -> bool) -> bool {
         let at = now();
-        let has = guard.still_owner();
+        let has = still_owner();
         if has {
             self.note(&format!("has {at}"));
         } else {

@@ -7,9 +7,10 @@ use nix::fcntl::{Flock, FlockArg};
 use std::{fs::File, os::unix::fs::FileExt, path::Path, time::Duration};
 
 const HALVES: [u64; 2] = [0, 8];
-/// The largest fencing token that came.
+/// The largest fencing token that came, of one that may write, and of one that reads.
 const FLOOR: u64 = 16;
-pub const SIZE: u64 = 24;
+const READ_FLOOR: u64 = 24;
+pub const SIZE: u64 = 32;
 
 /// What is done with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,31 +38,42 @@ impl Register {
 
     /// Returns what it is; `None`: a write has ended in the middle.
     pub fn read(&self, token: u64) -> Done<Option<u64>> {
-        self.with(token, || {
-            let [one, other] = HALVES.map(|at| self.get(at));
-            (one == other).then_some(one)
-        })
+        self.with(token, false, || self.look())
+    }
+
+    /// Likewise, for one that reads beside others: they may have different tokens, from that of the last writer up to below that of the next.
+    pub fn read_beside(&self, token: u64) -> Done<Option<u64>> {
+        self.with(token, true, || self.look())
+    }
+
+    fn look(&self) -> Option<u64> {
+        let [one, other] = HALVES.map(|at| self.get(at));
+        (one == other).then_some(one)
     }
 
     /// Writes it, with a pause in the middle.
     pub fn write(&self, token: u64, value: u64, pause: Duration) -> Done<()> {
-        self.with(token, || {
+        self.with(token, false, || {
             self.put(HALVES[0], value);
             std::thread::sleep(pause);
             self.put(HALVES[1], value);
         })
     }
 
-    fn with<T>(&self, token: u64, act: impl FnOnce() -> T) -> Done<T> {
+    fn with<T>(&self, token: u64, reads: bool, act: impl FnOnce() -> T) -> Done<T> {
         if !self.is_fenced {
             return Done::Yes(act());
         }
         let file = self.file.try_clone().unwrap();
         let _alone = Flock::lock(file, FlockArg::LockExclusive).map_err(|(_, errno)| errno).unwrap();
-        if token < self.get(FLOOR) {
+        let (floor, read_floor) = (self.get(FLOOR), self.get(READ_FLOOR));
+        if token < floor || !reads && token <= read_floor {
             return Done::Refused;
         }
-        self.put(FLOOR, token);
+        match reads {
+            true => self.put(READ_FLOOR, token.max(read_floor)),
+            false => self.put(FLOOR, token),
+        }
         Done::Yes(act())
     }
 

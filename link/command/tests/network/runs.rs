@@ -56,19 +56,30 @@ struct Told {
 
 #[test]
 fn a_lock_that_is_kept_stays_one() {
-    alone(|| everything_fails(false));
+    alone(|| everything_fails(false, false));
 }
 
 #[test]
 fn a_lock_that_is_leased_stays_one_but_for_who_was_told() {
-    alone(|| everything_fails(true));
+    alone(|| everything_fails(true, false));
 }
 
-fn everything_fails(is_leased: bool) {
+#[test]
+fn a_rwlock_that_is_kept_stays_one_and_is_read_by_several_hosts_at_once() {
+    alone(|| everything_fails(false, true));
+}
+
+#[test]
+fn a_rwlock_that_is_leased_stays_one_but_for_who_was_told() {
+    alone(|| everything_fails(true, true));
+}
+
+fn everything_fails(is_leased: bool, is_rwlock: bool) {
     support::watchdog::a_test_begins();
     let mut told = Told { seed: seed(), ..Told::default() };
-    let mut dice = Dice::of_stream(told.seed, u64::from(is_leased));
-    let mut world = World::begin(is_leased, agencies(is_leased)).unwrap();
+    let mut dice = Dice::of_stream(told.seed, u64::from(is_leased) + 2 * u64::from(is_rwlock));
+    let agencies = agencies(is_leased).map(|agency| Agency { is_rwlock, ..agency });
+    let mut world = World::begin(is_leased, agencies).unwrap();
     world.start_programs();
     world.until_each_host_is_in();
     let all = faults();
@@ -96,10 +107,13 @@ fn everything_fails(is_leased: bool) {
     let seen = checked.unwrap_or_else(|wrong| panic!("seed {}: {wrong}", told.seed));
     let starts: u32 = world.hosts.iter().map(|host| host.starts).sum();
     println!(
-        "{}: {} entries {:?}, {} hand-overs, {} deaths inside, {} told, {} torn, {} ended inside, {} void, {} waits in vain, {starts} agents",
+        "{}{}: {} entries {:?}, {} of them reads, {} beside one at another host, {} hand-overs, {} deaths inside, {} told, {} torn, {} ended inside, {} void, {} waits in vain, {starts} agents",
         if is_leased { "leased" } else { "kept" },
+        if is_rwlock { ", a rwlock" } else { "" },
         seen.all(),
         seen.entries,
+        seen.reads,
+        seen.together,
         seen.hand_overs,
         seen.deaths,
         seen.told,
@@ -113,6 +127,7 @@ fn everything_fails(is_leased: bool) {
     }
     let came = told.faults.len();
     assert_eq!(came, all.len(), "each fault comes about");
+    assert!(seen.together > 50 || !is_rwlock, "{seen:?}");
     let dies = all.contains(&Fault::ProgramKilled);
     assert!(seen.hand_overs > 50 && (seen.deaths > 0 || !dies), "{seen:?}");
 }
