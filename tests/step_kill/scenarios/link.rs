@@ -135,6 +135,32 @@ fn moves_beside_readers(trial: &Trial, comes_home: impl Fn(&LinkedLock)) {
     claims::the_living_go_on(trial, claims::Stage { file, lock, own });
 }
 
+/// One that would write comes while it is home to read, and biased to readers, and leaves the queue again.
+pub fn would_write(trial: &Trial) {
+    let file = options().participants(claims::PARTICIPANTS).open(trial.lock_file()).unwrap();
+    let lock = file.rwlock_options().linked(true).patience(Duration::ZERO).open(LOCK).unwrap();
+    {
+        let agent = file.link_agent("first").unwrap();
+        let linked = agent.attach(&lock).unwrap();
+        linked.bring_home_to_read(linked.last_token(), LinkedData::Consistent).unwrap();
+    }
+    let own = file.participant().unwrap();
+    for _ in 0..3 {
+        drop(lock.read_as(&own).unwrap());
+    }
+    let mut victim = trial.victim(|| {
+        let _attached = file.current_participant().unwrap();
+        begin();
+        assert!(lock.try_write().is_err() && lock.try_upgradable().is_err());
+        end(trial.arena)
+    });
+    victim.go(|_| {});
+    victim.kill();
+    assert!(lock.try_write_as(&own).is_err(), "a writer was admitted, and other hosts read");
+    goes_on_with_another_agent(trial, &file, &lock, || lock.try_read_as(&own).is_ok());
+    claims::the_living_go_on(trial, claims::Stage { file, lock, own });
+}
+
 /// A program sleeps until the lock is home.
 pub fn comes_home(trial: &Trial) {
     let (file, mutex) = linked(trial);

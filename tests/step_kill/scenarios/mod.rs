@@ -136,6 +136,7 @@ pub const ALL: &[Scenario] = &[
     alone("link: move away, and bring home", link::moves),
     alone("link: move a rwlock away, biased to its readers", link::moves_a_rwlock),
     alone("link: move a rwlock away, home to read, and to all", link::moves_a_rwlock_to_read),
+    alone("link: would write, home to read", link::would_write),
     alone("link: bring home, a program waits", link::comes_home),
     stopping("barrier: the last one", coordination::is_the_last_at_a_barrier),
     stopping("barrier: one that waits", coordination::waits_at_a_barrier),
