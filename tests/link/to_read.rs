@@ -183,3 +183,20 @@ fn under_a_lease_readers_look_at_it() {
     let error = rwlock.try_read().map(drop).unwrap_err();
     assert!(error.to_string().ends_with("its lease has ended"), "{error}");
 }
+
+#[test]
+fn it_may_be_removed_while_one_waits_that_wants_more() {
+    let _no_hang = NoHang::for_seconds(60);
+    let place = Place::new();
+    let (file, rwlock) = linked(&place);
+    let (agent, linked) = attached(&file, &rwlock);
+    bring_home_to_read(&linked, 1);
+    std::thread::scope(|threads| {
+        let writer = threads.spawn(|| rwlock.write().map(drop).unwrap_err());
+        assert!(agent.wait(limit::seconds(60)).unwrap());
+        drop(linked);
+        until("it is removed", || file.remove_lock(NAME).is_ok());
+        let error = join(writer);
+        assert!(matches!(error, Error::NotFound { .. }), "{error}");
+    });
+}

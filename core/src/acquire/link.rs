@@ -110,8 +110,10 @@ pub fn wait_until_admitted<S: Site>(attempt: &Attempt<S>, waiter: &mut S::Waiter
         call_agent(lock, wish);
         spot()
     };
-    bias::wait_in_place(waiter, spot_with_wish, is_only_to_read)?;
-    Ok(false)
+    // Nothing of it stands in the file: the lock may be removed meanwhile.
+    let exists = || attempt.site.check_exists().is_ok();
+    bias::wait_in_place(waiter, spot_with_wish, || is_only_to_read() && exists())?;
+    attempt.site.check_exists().map(|()| false)
 }
 
 /// Tells the agent that a program wants the lock, and wakes it if it sleeps.
