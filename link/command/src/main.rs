@@ -27,10 +27,10 @@ use std::process::ExitCode;
 
 /// One lock on several hosts: the agents of turnlock's linked locks, over etcd
 ///
-/// A linked lock is a mutex in a lock file whose programs enter only while their host has the lock's privilege. An agent on each host
+/// A linked lock is a mutex or a rwlock in a lock file whose programs enter only while their host has the lock's privilege. An agent on each host
 /// brings the privilege there when a program wants the lock, first come first served among hosts, and gives it up when another host wants
-/// it. Programs need no change: they open the lock by its name. While the lock is home an entry costs what it costs at any other
-/// mutex, and etcd is asked nothing.
+/// it. Of a rwlock several hosts have it to read at once. Programs need no change: they open the lock by its name. While the lock is home an
+/// entry costs what it costs at any other, and etcd is asked nothing.
 #[derive(Parser)]
 #[command(name = "turnlock-link", version, max_term_width = 100)]
 #[command(after_help = "\

@@ -27,16 +27,23 @@ pub struct Host {
 
 /// As many hosts that share a lock of this name, which no other has.
 pub fn hosts(etcd: &Etcd, lock: &str, count: usize, options: &[&str]) -> Vec<Host> {
-    (0..count).map(|at| Host::begin(etcd, lock, &format!("{lock}-{at}"), options)).collect()
+    (0..count).map(|at| Host::begin(etcd, lock, &[lock], &format!("{lock}-{at}"), options)).collect()
+}
+
+/// Likewise, a rwlock.
+pub fn hosts_with_rwlock(etcd: &Etcd, lock: &str, count: usize, options: &[&str]) -> Vec<Host> {
+    let names = |at| format!("{lock}-{at}");
+    (0..count).map(|at| Host::begin(etcd, lock, &["--rwlock", lock], &names(at), options)).collect()
 }
 
 impl Host {
-    fn begin(etcd: &Etcd, lock: &str, name: &str, options: &[&str]) -> Self {
+    fn begin(etcd: &Etcd, lock: &str, named: &[&str], name: &str, options: &[&str]) -> Self {
         let folder = tempfile::tempdir_in("/dev/shm").unwrap();
         let mut host = Self { lock: lock.into(), name: name.into(), folder, agent: None };
         let said = host.folder.path().join("said");
         let mut command = Command::new(env!("CARGO_BIN_EXE_turnlock-link"));
-        command.arg("run").arg(host.path()).args([lock, "--host", name, "--endpoints", &etcd.endpoint()]);
+        command.arg("run").arg(host.path()).args(named);
+        command.args(["--host", name, "--endpoints", &etcd.endpoint()]);
         command.args(options).stdin(Stdio::null()).stderr(File::create(&said).unwrap());
         host.agent = Some(command.spawn().unwrap());
         until("the agent has begun", || fs::read_to_string(&said).unwrap().contains(": host "));

@@ -10,13 +10,14 @@ mod deaths;
 mod engine;
 mod home;
 mod host;
+mod readers;
 mod roles;
 mod table;
 
 use clap::Parser;
-use roles::{contender, holder, looper, opener, told};
+use roles::{contender, holder, looper, opener, reader, told};
 
-support::roles! { contender, holder, looper, opener, told }
+support::roles! { contender, holder, looper, opener, reader, told }
 
 /// Measure a lock on several hosts beside etcdctl lock: Markdown tables, in some three minutes
 ///
@@ -46,9 +47,10 @@ fn main() {
     let etcd = engine::Etcd::begin(&options.data);
     table::introduce(&etcd, &options);
     type Measure = fn(&engine::Etcd, &Options);
-    let all: [(&str, Measure); 5] = [
+    let all: [(&str, Measure); 6] = [
         ("An entry where the lock is home", home::measure),
         ("Two hosts that contend", contended::measure),
+        ("Three hosts that read", readers::measure),
         ("An entry by each", commands::measure),
         ("After a death", deaths::measure),
         ("An engine that is away, and a host that is cut off", away::measure),

@@ -107,3 +107,30 @@ pub fn looper(words: &[String]) {
     say(&format!("entries {entries}"));
     say(&format!("last {}", last.as_millis()));
 }
+
+/// Reads again and again for so many seconds, and writes every so many milliseconds, if not 0; says how often it was inside.
+pub fn reader(words: &[String]) {
+    let rwlock = LockFile::open(&words[0]).unwrap().rwlock(&words[1]).unwrap();
+    let (time, writes) = (seconds(&words[2]), Duration::from_millis(words[3].parse().unwrap()));
+    let (mut entries, began, mut written) = (0_u64, Instant::now(), Instant::now());
+    let stay = || {
+        let now = Instant::now();
+        while now.elapsed() < INSIDE {
+            spin_loop();
+        }
+    };
+    while began.elapsed() < time {
+        if !writes.is_zero() && written.elapsed() >= writes {
+            let guard = rwlock.write_for(limit::seconds(100)).unwrap();
+            stay();
+            guard.unlock().unwrap();
+            written = Instant::now();
+        } else {
+            let guard = rwlock.read_for(limit::seconds(100)).unwrap();
+            stay();
+            guard.unlock().unwrap();
+        }
+        entries += 1;
+    }
+    say(&format!("entries {entries}"));
+}
