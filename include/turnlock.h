@@ -681,7 +681,8 @@ int32_t turnlock_file_count_transferred(const struct turnlock_file *file,
 #define TURNLOCK_LOCK_IS_LINKED 1
 
 /**
- * A flag of `turnlock_lock_link`: it is home; else another host may have it, and no program is admitted.
+ * A flag of `turnlock_lock_link`: it is home; else another host may have it, and no program is admitted. Of a semaphore: this host has a
+ * permit.
  */
 #define TURNLOCK_LOCK_IS_HOME 2
 
@@ -1446,6 +1447,13 @@ int32_t turnlock_rwlock_mark_consistent(const struct turnlock_rwlock *rwlock);
 #define TURNLOCK_SEMAPHORE_STRICT 2
 
 /**
+ * `turnlock_semaphore_options.flags`: the semaphore must be linked: its permits are shared out among several hosts, and this host has
+ * those that its agent brings, none at first (docs/hosts.md). All hosts name the same `permits`, which are never changed. One that exists
+ * and is not linked, or has another number of permits, is TURNLOCK_ERROR_KIND.
+ */
+#define TURNLOCK_SEMAPHORE_LINKED 64
+
+/**
  * A counting semaphore in a lock file: a number of permits, of which each participant takes some for a while, first
  * come first served. Those of a participant that dies come back. Permits belong to the thread that took them, or to the hold by
  * which they were acquired.
@@ -1553,8 +1561,8 @@ int32_t turnlock_semaphore_release(const struct turnlock_semaphore *semaphore,
  * that are taken stay taken, and no participant gets any before enough have come back; a waiter for more than there
  * are is told so (TURNLOCK_ERROR_PERMITS), like a newcomer.
  *
- * TURNLOCK_ERROR_INVALID_ARGUMENT for none, or UINT32_MAX; _NOT_FOUND if it was removed; _PARTICIPANTS_FULL if the thread has no
- * slot yet and there is none; _UNSUPPORTED if the kernel refuses a memory barrier. With an error nothing is changed.
+ * TURNLOCK_ERROR_INVALID_ARGUMENT for none, or UINT32_MAX, and of a linked semaphore; _NOT_FOUND if it was removed; _PARTICIPANTS_FULL
+ * if the thread has no slot yet and there is none; _UNSUPPORTED if the kernel refuses a memory barrier. With an error nothing is changed.
  *
  * The caller promises:
  * `semaphore` is a semaphore handle.
@@ -1563,7 +1571,8 @@ int32_t turnlock_semaphore_resize(const struct turnlock_semaphore *semaphore,
                                   uint32_t permits);
 
 /**
- * Puts into `permits` how many permits the semaphore has, taken or not. TURNLOCK_ERROR_NOT_FOUND if it was removed.
+ * Puts into `permits` how many permits the semaphore has, taken or not; of a linked one, over all hosts. TURNLOCK_ERROR_NOT_FOUND if it was
+ * removed.
  *
  * The caller promises:
  * `semaphore` is a semaphore handle; `permits` is NULL or writable.

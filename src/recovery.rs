@@ -153,7 +153,10 @@ fn renew(view: View, fences: Fences, boot_id: [u64; 2], realtime_ns: u64, has_gr
         }
         if is_linked(view, region) {
             renew_link(&lock, has_grown);
-            continue;
+            if lock.words.total.load(Relaxed) == 0 {
+                continue;
+            }
+            // The tokens of a semaphore are this host's own.
         }
         let token = &lock.words.token;
         let (before, first) = (token.load(Relaxed), &lock.words.first_token);
@@ -178,10 +181,12 @@ fn renew(view: View, fences: Fences, boot_id: [u64; 2], realtime_ns: u64, has_gr
 }
 
 /// Has a linked lock be away: what the disk kept of it may be older than what its agent told other hosts. Its tokens go on with the next
-/// block that is reserved. In a larger file it is as it was.
+/// block that is reserved. Of a semaphore, no permit is this host's. In a larger file it is as it was.
 fn renew_link(lock: &LockView, has_grown: bool) {
     let link = link(lock);
-    if !has_grown {
+    if !has_grown && link.total.load(Relaxed) != 0 {
+        lock.words.permits.store(0, Relaxed);
+    } else if !has_grown {
         link.move_away();
         link.token_end.store(0, Relaxed);
         // Its clock has begun anew.

@@ -272,11 +272,17 @@ pub enum Mutant {
     WantForgotten,
     /// A bias begins at a linked lock that is leased.
     BiasUnderLease,
+    /// An agent that makes the share of a linked semaphore smaller does not wait until those inside fit.
+    GivesBackUndrained,
+    /// An agent that looks whether those inside fit passes no barrier before.
+    DrainsWithoutBarrier,
+    /// An agent that looks whether those inside fit does not count those before the last of them that may enter yet.
+    DrainsInsidersOnly,
 }
 
 impl Mutant {
     /// Every mutant. The table in `docs/reliability.md` says what catches it.
-    pub const ALL: [Mutant; 131] = [
+    pub const ALL: [Mutant; 134] = [
         Mutant::NoChoosing,
         Mutant::NoFenceAfterChoosing,
         Mutant::NoFenceBeforeWait,
@@ -408,6 +414,9 @@ impl Mutant {
         Mutant::WantsUnheard,
         Mutant::WantForgotten,
         Mutant::BiasUnderLease,
+        Mutant::GivesBackUndrained,
+        Mutant::DrainsWithoutBarrier,
+        Mutant::DrainsInsidersOnly,
     ];
 }
 

@@ -96,11 +96,15 @@ pub enum Step {
     LinkAway,
     /// The agent of a linked lock has begun a lease, and still stands at the head of the queue.
     LinkLease,
+    /// The agent of a linked semaphore has written the share of this host.
+    ShareSet,
+    /// It has passed the barrier, and looks whether those inside fit.
+    ShareLook,
 }
 
 impl Step {
     /// Every step, in order.
-    pub const ALL: [Step; 44] = [
+    pub const ALL: [Step; 46] = [
         Step::Attach,
         Step::Doorway,
         Step::Wait,
@@ -145,6 +149,8 @@ impl Step {
         Step::LinkLeave,
         Step::LinkAway,
         Step::LinkLease,
+        Step::ShareSet,
+        Step::ShareLook,
     ];
 }
 

@@ -43,6 +43,10 @@ pub fn look<'a, F: FileClaims>(
 /// Returns why no program is admitted, if the lock is linked and no program is.
 fn of_link<F: FileClaims>(lock: &FileLock<'_, F>, hold_class: HoldClass) -> LockedBy {
     let link = link(&lock.lock);
+    let total = link.total.load(Relaxed);
+    if is_linked(lock.view, lock.region) && lock.lock.words.permits.load(Relaxed) < total {
+        return if link.agent().is_none() { LockedBy::NO_AGENT } else { LockedBy::OTHER_HOSTS };
+    }
     let wish = if hold_class == HoldClass::Reader { Wish::Read } else { Wish::Write };
     match is_linked(lock.view, lock.region) && !link.admits(wish, clock::boot_ns) {
         false => LockedBy::UNKNOWN,

@@ -9,7 +9,8 @@ use turnlock_core::error::{Error, status::TURNLOCK_OK};
 
 /// A flag of `turnlock_lock_link`: the lock is linked.
 pub const TURNLOCK_LOCK_IS_LINKED: u32 = 1;
-/// A flag of `turnlock_lock_link`: it is home; else another host may have it, and no program is admitted.
+/// A flag of `turnlock_lock_link`: it is home; else another host may have it, and no program is admitted. Of a semaphore: this host has a
+/// permit.
 pub const TURNLOCK_LOCK_IS_HOME: u32 = 2;
 /// A flag of `turnlock_lock_link`: an agent is attached to it.
 pub const TURNLOCK_LOCK_HAS_AGENT: u32 = 4;

@@ -30,7 +30,13 @@ pub const TURNLOCK_SEMAPHORE_MUST_EXIST: u32 = 1;
 /// exists and has patience is TURNLOCK_ERROR_KIND.
 pub const TURNLOCK_SEMAPHORE_STRICT: u32 = 2;
 
-const KNOWN_FLAGS: u32 = TURNLOCK_SEMAPHORE_MUST_EXIST | TURNLOCK_SEMAPHORE_STRICT;
+/// `turnlock_semaphore_options.flags`: the semaphore must be linked: its permits are shared out among several hosts, and this host has
+/// those that its agent brings, none at first (docs/hosts.md). All hosts name the same `permits`, which are never changed. One that exists
+/// and is not linked, or has another number of permits, is TURNLOCK_ERROR_KIND.
+pub const TURNLOCK_SEMAPHORE_LINKED: u32 = 64;
+
+const KNOWN_FLAGS: u32 =
+    TURNLOCK_SEMAPHORE_MUST_EXIST | TURNLOCK_SEMAPHORE_STRICT | TURNLOCK_SEMAPHORE_LINKED;
 
 /// How to open, or create, a semaphore. Set `size` to `sizeof(struct turnlock_semaphore_options)` and everything else that you
 /// do not care about to 0.
@@ -75,6 +81,7 @@ pub unsafe extern "C" fn turnlock_semaphore_open(
         }
         let mut options = file.semaphore_options();
         options.must_exist(given.flags & TURNLOCK_SEMAPHORE_MUST_EXIST != 0);
+        options.linked(given.flags & TURNLOCK_SEMAPHORE_LINKED != 0);
         match given.patience_ns {
             _ if given.flags & TURNLOCK_SEMAPHORE_STRICT != 0 => {
                 options.patience(Duration::ZERO);
@@ -236,8 +243,8 @@ pub unsafe extern "C" fn turnlock_semaphore_release(
 /// that are taken stay taken, and no participant gets any before enough have come back; a waiter for more than there
 /// are is told so (TURNLOCK_ERROR_PERMITS), like a newcomer.
 ///
-/// TURNLOCK_ERROR_INVALID_ARGUMENT for none, or UINT32_MAX; _NOT_FOUND if it was removed; _PARTICIPANTS_FULL if the thread has no
-/// slot yet and there is none; _UNSUPPORTED if the kernel refuses a memory barrier. With an error nothing is changed.
+/// TURNLOCK_ERROR_INVALID_ARGUMENT for none, or UINT32_MAX, and of a linked semaphore; _NOT_FOUND if it was removed; _PARTICIPANTS_FULL
+/// if the thread has no slot yet and there is none; _UNSUPPORTED if the kernel refuses a memory barrier. With an error nothing is changed.
 ///
 /// # Safety
 /// `semaphore` is a semaphore handle.
@@ -250,7 +257,8 @@ pub unsafe extern "C" fn turnlock_semaphore_resize(
     unsafe { operations::act(semaphore, |lock| lock.resize(permits)) }
 }
 
-/// Puts into `permits` how many permits the semaphore has, taken or not. TURNLOCK_ERROR_NOT_FOUND if it was removed.
+/// Puts into `permits` how many permits the semaphore has, taken or not; of a linked one, over all hosts. TURNLOCK_ERROR_NOT_FOUND if it was
+/// removed.
 ///
 /// # Safety
 /// `semaphore` is a semaphore handle; `permits` is NULL or writable.

@@ -322,7 +322,12 @@ impl<'a> Observer<'a> {
             },
             biased_to_readers: claims.relation == Relation::Modes && lock.shared_bias().is_unrevoked(),
             by_messages: shown::by_messages(self.view, named.region),
-            permits: (claims.relation == Relation::Permits).then(|| lock.queue().claims.permits()),
+            permits: (claims.relation == Relation::Permits).then(|| {
+                match lock.lock.words.total.load(Relaxed) {
+                    0 => lock.queue().claims.permits(),
+                    over_all_hosts => over_all_hosts,
+                }
+            }),
             dead_parts,
             holders,
             queue,

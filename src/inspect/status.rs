@@ -100,7 +100,7 @@ pub struct LockStatus {
     pub biased_to: Option<usize>,
     /// Whether it is biased to its readers, which may re-enter without the queue.
     pub biased_to_readers: bool,
-    /// How many permits a semaphore has, taken or not.
+    /// How many permits a semaphore has, taken or not; of a linked one, over all hosts.
     pub permits: Option<u32>,
     /// What dead participants held of a range lock or a keyed lock that is not marked consistent yet.
     pub dead_parts: Vec<Part>,
@@ -166,17 +166,19 @@ pub struct ByMessages {
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct LinkStatus {
-    /// Whether it is home: else it is away, and no program is admitted.
+    /// Whether it is home: else it is away, and no program is admitted. Of a semaphore: whether this host has a permit.
     pub home: bool,
     /// Whether it is home to read: only readers are admitted, and other hosts may have it so, too.
     pub to_read: bool,
     /// The slot of its agent; `None`: none is attached.
     pub agent: Option<usize>,
-    /// The last fencing token that is reserved for this host. A decimal string in JSON.
+    /// The last fencing token that is reserved for this host; of a semaphore, the last one that there can be. A decimal string in JSON.
     #[cfg_attr(feature = "serde", serde(serialize_with = "as_text"))]
     pub token_end: u64,
     /// For how long this host has the privilege yet, in seconds; 0: its lease has ended; `None`: until it gives it up.
     pub lease_seconds: Option<f64>,
+    /// Of a semaphore: how many of its permits this host has, taken or not. [`LockStatus::permits`] is how many there are over all hosts.
+    pub share: Option<u32>,
 }
 
 /// What a participant has of a lock, or wants of it.

@@ -19,7 +19,11 @@ use turnlock_core::acquire::{
     attempt::{Attempt, Discipline, LockConfig},
     site::{Limit, Lock},
 };
-use turnlock_core::algorithm::{link::away, ownership::Health, ring::Rule};
+use turnlock_core::algorithm::{
+    link::away,
+    ownership::{Health, TOKEN_LIMIT},
+    ring::Rule,
+};
 use turnlock_core::error::{Error, Result};
 use turnlock_core::event::{Event, Happening};
 use turnlock_core::sync::{
@@ -222,9 +226,13 @@ fn name_it(attachment: &Attachment, name: &str, plan: &Plan) -> Result<(u64, Nam
         )));
     }
     clear(view, at + 1, at == known);
-    if plan.linked {
+    let words = view.lock(at + 1).words;
+    if plan.linked && plan.kind == Kind::Semaphore {
+        // No permit is this host's until an agent says so. Neither home nor away, nor a block of tokens, is a matter of a semaphore.
+        words.token_end.store(TOKEN_LIMIT - 1, Relaxed);
+    } else if plan.linked {
         // Until an agent says otherwise.
-        view.lock(at + 1).words.state.store(away(Health::Consistent), Relaxed);
+        words.state.store(away(Health::Consistent), Relaxed);
     }
     clear_coordination(view, at + 1, plan.kind, generation + 1, false);
     // Partner: the fence in `named::read`. If a reader has seen one of the stores below, its second look at the generation sees that
@@ -241,7 +249,9 @@ fn name_it(attachment: &Attachment, name: &str, plan: &Plan) -> Result<(u64, Nam
     entry.recursive.store(u32::from(plan.recursive), Relaxed);
     entry.linked.store(u32::from(plan.linked), Relaxed);
     entry.permits.store(plan.permits, Relaxed);
-    view.lock(at + 1).words.permits.store(plan.permits, Relaxed);
+    let is_shared_out = plan.linked && plan.kind == Kind::Semaphore;
+    words.permits.store(if is_shared_out { 0 } else { plan.permits }, Relaxed);
+    words.total.store(if is_shared_out { plan.permits } else { 0 }, Relaxed);
     entry.name.set(name);
     file.allocation().count_lock_in(at);
     // Before it can be used.
@@ -325,6 +335,13 @@ fn find(file: &OpenFile, name: &str, plan: &Plan) -> Result<Option<(u64, Named)>
                 "its {} {name:?} is not linked, and a linked one was asked for: a lock is created linked, so use another name, \
                  or remove it first",
                 kind.name()
+            )));
+        }
+        if plan.linked && kind == Kind::Semaphore && plan.permits != found.permits {
+            return Err(wrong_kind(format!(
+                "its linked semaphore {name:?} has {} permits, and one of {} was asked for: the number of permits of a linked \
+                 semaphore is never changed, so ask for as many, or use another name",
+                found.permits, plan.permits
             )));
         }
         plan.settings.check(name, found.patience, found.death_policy).map_err(wrong_kind)?;

@@ -124,6 +124,10 @@ impl LinkAgent {
     /// [`Error::NotFound`]: it was removed. [`Error::Closed`] in a forked child; [`Error::Damaged`], [`Error::Replaced`].
     pub fn attach(&self, lock: &impl Linkable) -> Result<LinkedLock> {
         let ToAgent(handle) = lock.to_agent();
+        self.attach_to(handle)
+    }
+
+    pub(super) fn attach_to(&self, handle: Box<dyn AgentHandle>) -> Result<LinkedLock> {
         let attachment = handle.attachment_of(&self.participant)?;
         attachment.check()?;
         if !handle.still_exists() {
@@ -204,12 +208,12 @@ impl LinkAgent {
 }
 
 impl LinkedLock {
-    fn link(&self) -> Link<'_> {
+    pub(super) fn link(&self) -> Link<'_> {
         link(&self.file().view().lock(self.lock.region()))
     }
 
     /// Returns the lock's registers, for what does not depend on claims.
-    fn registers(&self) -> FileLock<'_> {
+    pub(super) fn registers(&self) -> FileLock<'_> {
         FileLock::new(self.file().view(), self.lock.region())
     }
 
@@ -218,7 +222,7 @@ impl LinkedLock {
     }
 
     /// Returns the agent's attachment and the words of the link, which it may write.
-    fn checked(&self) -> Result<(&Attachment, Link<'_>)> {
+    pub(super) fn checked(&self) -> Result<(&Attachment, Link<'_>)> {
         let attachment = &self.participant.attachment;
         attachment.check()?;
         if !self.file().is_intact() {

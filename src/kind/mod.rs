@@ -25,6 +25,7 @@ mod handle_as;
 mod hold;
 mod keyed_lock;
 mod link_agent;
+mod link_share;
 mod linkable;
 mod maintenance;
 mod mutex;
@@ -61,6 +62,7 @@ pub use guard::{Guard, GuardAs};
 pub use guarded::{Guarded, GuardedGuard};
 pub use keyed_lock::{KeyGuard, KeyParticipantGuard, KeyedKind, KeyedLock, KeyedLockOptions};
 pub use link_agent::{LinkAgent, LinkedData, LinkedLock, LinkedWish};
+pub use link_share::{LinkedDemand, LinkedSemaphore};
 pub use linkable::Linkable;
 pub use maintenance::Reaped;
 pub use mutex::{

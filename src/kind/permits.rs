@@ -13,14 +13,27 @@ use crate::registers::{FileClaims, FileLock};
 use turnlock_core::acquire::{change::check_release, site::Limit};
 use turnlock_core::algorithm::claim::{Claim, Mode};
 use turnlock_core::error::{Error, Result};
-use turnlock_core::sync::full_fence;
+use turnlock_core::sync::{Ordering::Acquire, full_fence};
 
 impl Handle<SemaphoreKind> {
-    /// Returns how many permits the semaphore has.
+    /// Returns how many permits the semaphore has, over all hosts if it is linked.
     ///
     /// # Errors
     /// [`Error::NotFound`] if it was removed.
     pub fn permits(&self) -> Result<u32> {
+        self.read_named(|| {
+            let words = self.file.open.view().lock(self.lock.region).words;
+            let permits = if self.config.is_linked { &words.total } else { &words.permits };
+            // Acquire. Partner: the release store of the participant that resized it.
+            permits.load(Acquire)
+        })
+    }
+
+    /// Returns how many of the permits this host has, which are all if it is not linked.
+    ///
+    /// # Errors
+    /// As [`Handle::permits`].
+    pub fn share(&self) -> Result<u32> {
         self.read_named(|| self.claims.over(self.file.open.view().lock(self.lock.region)).permits())
     }
 
@@ -28,6 +41,13 @@ impl Handle<SemaphoreKind> {
     pub fn resize(&self, permits: u32) -> Result<()> {
         self.check_exists()?;
         check_permits(permits)?;
+        if self.is_linked() {
+            return Err(Error::InvalidArgument(
+                "the semaphore is linked, and the number of its permits is what all hosts agree on: create one of another name that has as \
+                 many as you want"
+                    .into(),
+            ));
+        }
         let mut resized = false;
         let done = thread::with_thread_attachment(&self.file.open, |attachment| {
             // With this lock the semaphore is not removed meanwhile, and no other lock named in its region.

@@ -232,11 +232,13 @@ fn check_unused<F: FileClaims>(site: &FileSite<F>, claim: F::Claim, name: &str) 
             ));
         }
     }
-    let link = link(&lock.lock);
-    if is_linked(lock.view, lock.region) && (link.is_away() || link.agent().is_some()) {
+    let (link, words) = (link(&lock.lock), lock.lock.words);
+    let has_no_share = link.total.load(Relaxed) != 0 && words.permits.load(Relaxed) == 0;
+    let is_away = link.is_away() || has_no_share;
+    if is_linked(lock.view, lock.region) && (is_away || link.agent().is_some()) {
         return in_use(format!(
             "its lock {name:?} is linked, and {}: the host that has it would not know of a new one of that name",
-            if link.is_away() { "away" } else { "has an agent" }
+            if is_away { "away" } else { "has an agent" }
         ));
     }
     match lock.ownership().health() {

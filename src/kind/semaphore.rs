@@ -84,6 +84,24 @@ impl<'a> SemaphoreOptions<'a> {
         self
     }
 
+    /// Sets whether the semaphore must be *linked*: its permits are shared out among several hosts, each of which has some of them at any
+    /// time, and they go where they are wanted. This host has none when it is created: an agent ([`super::LinkAgent::attach_semaphore`])
+    /// brings them. All hosts name the same number of permits, which is never changed. A semaphore that exists and is not linked, or has
+    /// another number of permits, is [`Error::Kind`].
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let file = turnlock::LockFile::open(folder.path().join("app.lock"))?;
+    /// let jobs = file.semaphore_options().permits(10).linked(true).open("jobs")?;
+    /// assert!(jobs.is_linked() && jobs.permits()? == 10 && jobs.share()? == 0);
+    /// assert!(jobs.try_acquire(1).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn linked(&mut self, linked: bool) -> &mut Self {
+        self.0.linked = linked;
+        self
+    }
+
     /// Opens the semaphore called `name`. Names have 1 to 63 bytes.
     ///
     /// # Errors
@@ -148,7 +166,7 @@ impl Semaphore {
         Ok(GuardAs::new(&self.0, participant, acquired))
     }
 
-    /// Returns how many permits there are, taken or not.
+    /// Returns how many permits there are, taken or not; of a linked semaphore, over all hosts.
     ///
     /// # Errors
     /// [`Error::NotFound`] if the semaphore was removed.
@@ -156,12 +174,25 @@ impl Semaphore {
         self.0.permits()
     }
 
+    /// Returns how many of the permits this host has, taken or not: of a semaphore that is not linked, all.
+    ///
+    /// # Errors
+    /// As [`Semaphore::permits`].
+    pub fn share(&self) -> Result<u32> {
+        self.0.share()
+    }
+
+    /// Returns whether it is linked ([`SemaphoreOptions::linked`]).
+    pub fn is_linked(&self) -> bool {
+        self.0.is_linked()
+    }
+
     /// Changes the number of permits, for all processes and at once. If there are fewer than before, those that are taken stay
     /// taken, and none is given before enough have come back; a call that waits for more than there are ends with
     /// [`Error::Permits`].
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] for none, or `u32::MAX`; [`Error::NotFound`] if the semaphore was removed;
+    /// [`Error::InvalidArgument`] for none, or `u32::MAX`, and of a linked semaphore; [`Error::NotFound`] if the semaphore was removed;
     /// [`Error::ParticipantsFull`] if the calling thread has no slot yet and there is none; [`Error::Unsupported`] if the kernel
     /// refuses a memory barrier. With an error nothing is changed.
     pub fn resize(&self, permits: u32) -> Result<()> {

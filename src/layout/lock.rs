@@ -19,11 +19,12 @@ use turnlock_core::sync::{AtomicU32, AtomicU64, Ordering::Relaxed};
 /// | `first_token` | the participant that names the lock; the one that clears the file | |
 /// | `contended`, `timed_out`, `died`, `passed_over` | the participant that waited, gave up, reaped, skipped | adding one |
 /// | `ring` | the owner of a ring's privilege | |
-/// | `permits` | the participant that creates a semaphore, and the one that resizes it | |
+/// | `permits` | the participant that creates a semaphore, and the one that resizes it; of a linked one, its agent | |
 /// | `coordination` | of a condition, an event, a barrier or a once: [`turnlock_core::coordination`] says who | |
 /// | `dead_parts` | the reaper of a participant that held a part of the lock; the holder that marks parts consistent | |
 /// | `members_died` | the reaper of a member of a group | adding one |
 /// | `deaths_repaired` | the member that marks deaths consistent | by compare-exchange |
+/// | `total` | of a linked semaphore: the participant that creates it | |
 /// | `token_end`, `agent`, `wanted`, `lease_end` | of a linked lock: [`turnlock_core::algorithm::link`] says who | |
 #[repr(C, align(128))]
 pub struct LockWords {
@@ -74,7 +75,7 @@ pub struct LockWords {
     reserved_standby: [AtomicU64; 8],
     /// The words of a ring.
     pub ring: RingWords,
-    /// Of a semaphore: how many permits it has.
+    /// Of a semaphore: how many permits it has; of a linked one, how many of them this host has.
     pub permits: AtomicU32,
     /// Of a range lock or a keyed lock: not 0 if a slot may have a dead claim; changes with each.
     pub dead_parts: AtomicU32,
@@ -88,9 +89,10 @@ pub struct LockWords {
     pub token_end: AtomicU64,
     /// Of a linked lock: 0, or the slot of its agent, plus 1.
     pub agent: AtomicU64,
-    /// Of a linked lock: not 0 since a program wanted it and was not admitted.
+    /// Of a linked lock: not 0 since a program wanted it and was not admitted. Of a semaphore: how many permits one wanted, at most.
     pub wanted: AtomicU32,
-    reserved_link: AtomicU32,
+    /// Of a linked semaphore: how many permits it has over all hosts. Else 0.
+    pub total: AtomicU32,
     /// Of a linked lock: until when this host has the privilege, by `CLOCK_BOOTTIME`; 0: until it gives it up.
     pub lease_end: AtomicU64,
     reserved: [AtomicU64; 2],
@@ -238,6 +240,7 @@ const _: () = {
     assert!(offset_of!(LockWords, token_end) == 464);
     assert!(offset_of!(LockWords, agent) == 472);
     assert!(offset_of!(LockWords, wanted) == 480);
+    assert!(offset_of!(LockWords, total) == 484);
     assert!(offset_of!(LockWords, lease_end) == 488);
     assert!(size_of::<CoordinationWords>() == 48);
     assert!(offset_of!(CoordinationWords, sequence) == 8);

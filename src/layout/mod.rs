@@ -116,7 +116,7 @@ mod tests {
         );
         compare(
             "Lock words",
-            offsets!(LockWords: bias biased_at bias_back_off unbiased last_unbiased revoking_since token state previous_owner standby_event standby_parked designated_waker has_passive designated_looked_at first_token contended timed_out died passed_over ring permits dead_parts coordination members_died deaths_repaired token_end agent wanted lease_end),
+            offsets!(LockWords: bias biased_at bias_back_off unbiased last_unbiased revoking_since token state previous_owner standby_event standby_parked designated_waker has_passive designated_looked_at first_token contended timed_out died passed_over ring permits dead_parts coordination members_died deaths_repaired token_end agent wanted total lease_end),
         );
         compare("Previous owner", offsets!(PreviousOwner: token pid tid label));
         compare(

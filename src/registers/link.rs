@@ -7,8 +7,8 @@ use turnlock_core::sync::Ordering::Relaxed;
 /// Returns the words of the lock, by which it is linked if its directory entry says so.
 pub fn link<'a>(lock: &LockView<'a>) -> Link<'a> {
     let words = lock.words;
-    let LockWords { state, token, token_end, agent, wanted, lease_end, .. } = words;
-    Link { state, token, token_end, agent, wanted, lease_end }
+    let LockWords { state, token, token_end, agent, wanted, lease_end, total, .. } = words;
+    Link { state, token, token_end, agent, wanted, lease_end, total }
 }
 
 /// Returns whether the lock in `region`, or that was there last, is linked.

@@ -127,3 +127,46 @@ pub fn a_program_reads_and_writes_while_a_rwlock_is_home() {
     let status = unsafe { turnlock_lock_link(plain.handle.cast(), std::ptr::null_mut()) };
     assert_eq!(status, TURNLOCK_ERROR_INVALID_ARGUMENT);
 }
+
+pub fn a_program_takes_the_permits_that_this_host_has_of_a_semaphore() {
+    let _no_hang = NoHang::for_seconds(60);
+    let place = Place::new();
+    let file = open_file(&place.lock_file(), 8, 4).unwrap();
+    let options = turnlock_semaphore_options { flags: TURNLOCK_SEMAPHORE_LINKED, permits: 10, ..sized() };
+    let open = |options: *const turnlock_semaphore_options| {
+        // SAFETY: a file handle, a C string, NULL or options of the right size, and a place for the handle.
+        opened(turnlock_semaphore_close, |semaphore| unsafe {
+            turnlock_semaphore_open(file.handle, c"jobs".as_ptr(), options, semaphore)
+        })
+    };
+    drop(open(&options).unwrap());
+    // A program finds it linked.
+    let program = open(std::ptr::null()).unwrap();
+    assert_eq!(link_of(&program), TURNLOCK_LOCK_IS_LINKED);
+    let permits = || {
+        let mut permits = u32::MAX;
+        // SAFETY: an open handle, and a place for the number.
+        assert_eq!(unsafe { turnlock_semaphore_permits(program.handle, &mut permits) }, TURNLOCK_OK);
+        permits
+    };
+    assert_eq!(permits(), 10);
+    // SAFETY: an open handle; NULL for what is not asked for.
+    let try_take = || unsafe { turnlock_semaphore_try_acquire(program.handle, 3, std::ptr::null_mut()) };
+    assert_eq!(try_take(), TURNLOCK_ERROR_WOULD_BLOCK);
+    let rust = LockFile::open(place.lock_file()).unwrap();
+    let agent = rust.link_agent("agent").unwrap();
+    let linked = agent.attach_semaphore(&rust.semaphore("jobs").unwrap()).unwrap();
+    linked.set_share(4).unwrap();
+    assert_eq!(link_of(&program), TURNLOCK_LOCK_IS_LINKED | TURNLOCK_LOCK_IS_HOME | TURNLOCK_LOCK_HAS_AGENT);
+    assert_eq!(permits(), 10);
+    assert_eq!(try_take(), TURNLOCK_OK);
+    assert_eq!(still_owner(&program), TURNLOCK_OK);
+    assert_eq!(try_take(), TURNLOCK_ERROR_WOULD_BLOCK);
+    // SAFETY: an open handle.
+    unsafe {
+        assert_eq!(turnlock_semaphore_release(program.handle, 3), TURNLOCK_OK);
+        assert_eq!(turnlock_semaphore_resize(program.handle, 11), TURNLOCK_ERROR_INVALID_ARGUMENT);
+    }
+    let other = turnlock_semaphore_options { permits: 11, ..options };
+    assert_eq!(open(&other).map(drop), Err(TURNLOCK_ERROR_KIND));
+}

@@ -281,6 +281,7 @@ mod only_in_c {
         a_program_enters_while_it_is_home_and_is_told_that_its_lease_has_ended
         what_is_not_linked_says_so
         a_program_reads_and_writes_while_a_rwlock_is_home
+        a_program_takes_the_permits_that_this_host_has_of_a_semaphore
     }
     cases! { c_holds:
         several_ranges_are_one_acquisition

@@ -6,6 +6,7 @@ mod leased;
 mod moved;
 mod refused;
 mod rwlocks;
+mod semaphores;
 mod to_read;
 mod tokens;
 mod torn;

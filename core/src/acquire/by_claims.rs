@@ -7,6 +7,7 @@ use super::{
     local::{Holding, Idle},
     readers,
     reservation::{self, Revocations},
+    share,
     site::{Attempt, Lock, Progress, QueueHead, RevokeOutcome, Site},
 };
 use crate::algorithm::{
@@ -74,6 +75,7 @@ impl<C: ClaimCell> QueueHead for InCells<'_, C> {
         skipped: &mut Skipped,
         revocations: &mut Revocations,
     ) -> Result<RevokeOutcome> {
+        share::tell_agent_once(attempt, &mut revocations.agent_was_told);
         let outcome = reservation::revoke_others(attempt, waiter, number, skipped, revocations)?;
         if matches!(outcome, RevokeOutcome::None) {
             readers::suspend_bias(attempt, waiter);
@@ -94,7 +96,7 @@ impl<C: ClaimCell> QueueHead for InCells<'_, C> {
         // Claims may change in place, and of several claims ahead another than the latest may be the one that leaves
         // enough room.
         let queue = attempt.site.lock().queue();
-        queue.claims.shortage(attempt.claim).is_none()
+        share::shortage(attempt).is_none()
             && !queue.is_next(attempt.site.me(), number)
             && (revocations.in_vain || !reservation::may_pass(attempt, blocker))
     }
@@ -129,7 +131,8 @@ impl<C: ClaimCell> QueueHead for InCells<'_, C> {
         let claim = queue.claims.read(first);
         let insiders = (0..queue.registers.bound()).filter(|slot| *slot != first && is_inside(*slot));
         let taken: u64 = insiders.map(|slot| queue.claims.cost(claim, slot)).sum();
-        taken > queue.claims.capacity(claim)
+        // Of a linked semaphore, this host's share may be less than it wants.
+        taken > queue.claims.capacity(claim) || queue.claims.shortage(claim).is_some()
     }
 
     fn exit<S: Site<Lock: Lock<Claims = Self>>>(attempt: &Attempt<S>) -> bool {

@@ -3,7 +3,7 @@
 use super::{
     bias, eviction,
     local::Idle,
-    queue,
+    queue, share,
     site::{Attempt, HeadOf, Limit, Lock, QueueHead, Site},
 };
 use crate::algorithm::{
@@ -133,6 +133,7 @@ pub fn note_failed_try<S: Site>(attempt: &Attempt<S>) {
     if attempt.config.is_linked && lock.link().is_some_and(is_shut) {
         call_agent(lock, wish);
     }
+    share::tell_agent(attempt);
 }
 
 /// Writes `agent` down as the lock's agent, if it has none. Returns whether that was done.

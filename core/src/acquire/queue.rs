@@ -3,6 +3,7 @@
 use super::{
     eviction,
     local::{Holding, Idle},
+    share,
     site::{
         Attempt, BlockedBy, HeadOf, Limit, Lock, Outcome, Overwritten, Progress, QueueHead, RevokeOutcome,
         Site, Unparked, Waiter,
@@ -259,10 +260,10 @@ impl<'a, S: Site> QueueWait<'a, S> {
 
     /// Checks that there is as much as the participant wants, also after others have changed how much there is.
     fn check_shortage(&self) -> Result<()> {
-        let Some((wanted, permits)) = self.attempt.site.lock().queue().claims.shortage(self.attempt.claim)
-        else {
+        if self.attempt.site.lock().queue().claims.shortage(self.attempt.claim).is_none() {
             return Ok(());
-        };
+        }
+        let Some((wanted, permits)) = share::shortage(self.attempt) else { return Ok(()) };
         // Else it is another lock that has so many.
         self.attempt.site.check_exists()?;
         Err(Error::Permits { wanted, permits })

@@ -6,7 +6,7 @@ use super::{
     fast_path::UnlockOutcome,
     link,
     local::Holding,
-    reservation,
+    reservation, share,
     site::{Attempt, Limit, Lock, Overwritten, Progress, Site, Waiter},
 };
 use crate::algorithm::{
@@ -90,6 +90,9 @@ pub fn take_as_head<S: Site>(
         } else {
             take_beside_others(attempt, number, skipped)
         };
+        if matches!(progress, Progress::LookAgain) {
+            share::wait_if_too_small(attempt, waiter)?;
+        }
         if !matches!(progress, Progress::Done(_)) || link::is_admitted(attempt) {
             return Ok(progress);
         }

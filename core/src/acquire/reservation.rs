@@ -166,12 +166,14 @@ pub struct Revocations {
     pub in_demand: bool,
     /// Whether no slot could be told so, though places are in the way: the words say what no participant writes.
     pub in_vain: bool,
+    /// Whether the agent of a linked semaphore was told that permits are wanted.
+    pub agent_was_told: bool,
 }
 
 impl Revocations {
     /// Another number is about to be published.
     pub fn forget(&mut self) {
-        self.told = Skipped::NONE;
+        (self.told, self.agent_was_told) = (Skipped::NONE, false);
     }
 }
 

@@ -30,6 +30,7 @@ mod mode;
 
 pub use extent::Extent;
 pub use mode::Mode;
+use mode::mode_word;
 
 use crate::sync::{
     AtomicU32, AtomicU64,
@@ -55,6 +56,10 @@ pub trait Claims: Copy {
     }
     /// Returns how much `mine` claims and how much there is in all, if that is less: it is never granted then.
     fn shortage(&self, _mine: Self::Claim) -> Option<(u32, u32)> {
+        None
+    }
+    /// Returns how many permits `mine` is about, and how many there are; `None`: it is about no semaphore, or all of it.
+    fn permits_wanted(&self, _mine: Self::Claim) -> Option<(u32, u32)> {
         None
     }
     /// Returns whether there is more room, or less, for the claim of slot `me` than when it was written down.
@@ -349,6 +354,11 @@ impl<C: ClaimCell> Claims for InCells<'_, C> {
         (mine.weight > permits).then_some((mine.weight, permits))
     }
 
+    fn permits_wanted(&self, mine: Claim) -> Option<(u32, u32)> {
+        let is_some = self.relation == Relation::Permits && mine.mode != Mode::Everything;
+        is_some.then(|| (mine.weight, self.permits()))
+    }
+
     #[inline(always)]
     fn has_capacity_changed(&self, me: usize) -> bool {
         self.relation == Relation::Permits
@@ -434,12 +444,6 @@ impl<C: ClaimCell> Claims for InCells<'_, C> {
             self.cells[me].claim().set_mode(again, 1);
         }
     }
-}
-
-/// Returns a claim's mode and weight in one word.
-#[inline(always)]
-fn mode_word(mode: Mode, weight: u32) -> u64 {
-    u64::from(weight) << 32 | mode as u64
 }
 
 #[cfg(all(test, not(any(loom, shuttle))))]

@@ -90,11 +90,13 @@ pub struct Link<'a> {
     pub token_end: &'a AtomicU64,
     /// 0, or the slot of the agent, plus 1.
     pub agent: &'a AtomicU64,
-    /// The [`Wish`]es, or'ed together, of programs that were not admitted.
+    /// The [`Wish`]es, or'ed together, of programs that were not admitted. Of a semaphore: the most permits that one of these programs wanted.
     pub wanted: &'a AtomicU32,
     /// Until when this host has the privilege, in nanoseconds by a clock that goes on while the host is suspended; 0: until it gives it
     /// up.
     pub lease_end: &'a AtomicU64,
+    /// Of a semaphore: how many permits it has over all hosts ([`crate::acquire::share`]); 0: it is none, or is not linked.
+    pub total: &'a AtomicU32,
 }
 
 /// Returns the state word of a lock that is away.
@@ -251,6 +253,18 @@ impl Link<'_> {
     pub fn want(&self, wish: Wish) -> Option<usize> {
         // Release. Partner: the acquire in `take_wanted`. By a read-modify-write: others may have another wish at the same time.
         self.wanted.fetch_or(wish.bit(), Release);
+        self.agent_to_wake()
+    }
+
+    /// Says that a program wants so many permits of a semaphore. Returns the slot of the agent, as [`Link::want`].
+    #[must_use]
+    pub fn want_permits(&self, permits: u32) -> Option<usize> {
+        // Release. Partner: the acquire in `take_wanted_permits`.
+        self.wanted.fetch_max(permits, Release);
+        self.agent_to_wake()
+    }
+
+    fn agent_to_wake(&self) -> Option<usize> {
         // Partner: the fence in `wait::Bell::sleep`, after it says that the agent sleeps. If ours comes first, its look sees that the
         // lock is wanted; if theirs does, we see whom to wake.
         mutants::full_fence_unless(Mutant::NoFenceToWant);
@@ -273,6 +287,12 @@ impl Link<'_> {
         // Relaxed: what else is wanted stays, and is taken by `take_wanted`.
         self.wanted.fetch_and(!Wish::Read.bit(), Relaxed);
     }
+
+    /// Returns how many permits of a semaphore a program has wanted in vain, at most, and forgets it. By the agent.
+    pub fn take_wanted_permits(&self) -> u32 {
+        // Acquire. Partner: the release in `want_permits`.
+        self.wanted.swap(0, Acquire)
+    }
 }
 
 fn health_while_away(state: u32) -> Option<Health> {
@@ -284,17 +304,17 @@ fn health_while_away(state: u32) -> Option<Health> {
 mod tests {
     use super::*;
 
-    struct Words(AtomicU32, AtomicU64, AtomicU64, AtomicU64, AtomicU32, AtomicU64);
+    struct Words(AtomicU32, AtomicU64, AtomicU64, AtomicU64, AtomicU32, AtomicU64, AtomicU32);
 
     impl Words {
         fn away_at(token: u64) -> Self {
             let health = away(Health::Consistent);
-            Self(health.into(), token.into(), 0.into(), 0.into(), 0.into(), 0.into())
+            Self(health.into(), token.into(), 0.into(), 0.into(), 0.into(), 0.into(), 0.into())
         }
 
         fn link(&self) -> Link<'_> {
-            let Self(state, token, token_end, agent, wanted, lease_end) = self;
-            Link { state, token, token_end, agent, wanted, lease_end }
+            let Self(state, token, token_end, agent, wanted, lease_end, total) = self;
+            Link { state, token, token_end, agent, wanted, lease_end, total }
         }
     }
 

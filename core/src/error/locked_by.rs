@@ -70,6 +70,8 @@ enum Sight {
     AtLeast,
     /// None: the lock is linked, and another host may have it.
     Away,
+    /// Other hosts have the permits that are missing.
+    OtherHosts,
     /// None: the lock is linked, and its reserved tokens are used up.
     NoTokens,
     /// None: the lock is linked, and home to read, for which the call is too much.
@@ -91,6 +93,8 @@ impl LockedBy {
 
     /// The lock is linked, and away: another host may have it.
     pub const AWAY: Self = Self { sight: Sight::Away, ..Self::UNKNOWN };
+    /// Of a linked semaphore: other hosts have the permits that are missing, or may have them.
+    pub const OTHER_HOSTS: Self = Self { sight: Sight::OtherHosts, ..Self::UNKNOWN };
 
     /// The lock is linked, and its agent has not reserved the next fencing tokens yet.
     pub const NO_TOKENS: Self = Self { sight: Sight::NoTokens, ..Self::UNKNOWN };
@@ -153,6 +157,7 @@ impl fmt::Display for LockedBy {
             Sight::None => return Ok(()),
             Sight::Away => return f.write_str("it is linked, and away"),
             Sight::HomeToRead => return f.write_str("it is linked, and home to read"),
+            Sight::OtherHosts => return f.write_str("it is linked, and other hosts have permits of it"),
             Sight::LeaseEnded => return f.write_str("it is linked, and its lease has ended"),
             Sight::NoTokens => {
                 return f.write_str("it is linked, and its reserved fencing tokens are used up");
@@ -221,10 +226,16 @@ mod tests {
             "a process of another PID namespace has had it for at least 12 ms, and another one has it too"
         );
         assert_eq!(LockedBy::UNKNOWN.to_string(), "");
-        let linked = [LockedBy::AWAY, LockedBy::NO_TOKENS, LockedBy::NO_AGENT].map(|by| by.to_string());
+        let linked = [LockedBy::AWAY, LockedBy::OTHER_HOSTS, LockedBy::NO_TOKENS, LockedBy::NO_AGENT]
+            .map(|by| by.to_string());
         assert_eq!(
             linked.each_ref().map(|text| text.strip_prefix("it is linked, and ").unwrap()),
-            ["away", "its reserved fencing tokens are used up", "no agent is attached to it"]
+            [
+                "away",
+                "other hosts have permits of it",
+                "its reserved fencing tokens are used up",
+                "no agent is attached to it"
+            ]
         );
         assert_eq!((backup.process(), unnamed.process()), (Some(4711), None));
     }

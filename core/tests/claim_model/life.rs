@@ -2,7 +2,7 @@
 //! changes its claim in place, and leaves; or dies.
 
 use crate::oracle::{Property, Slot, count};
-use crate::plan::{Deed, Then, Threads, Visit};
+use crate::plan::{self, Deed, Then, Threads, Visit};
 use crate::site::{At, Participant};
 use crate::world::World;
 use std::cell::RefCell;
@@ -10,6 +10,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use turnlock_core::acquire::{
     attempt::{Attempt, Discipline, LockConfig},
+    drain::{self, NO_PERMITS},
     fast_path::UnlockOutcome,
     link as moved,
     operations::Acquisition,
@@ -157,8 +158,14 @@ impl World {
 
     /// Does what the agent of a linked lock does, and what another host does meanwhile.
     fn act_as_agent(&self, me: usize, attempt: &Try, deed: Deed) {
-        if deed == Deed::Lease {
-            return attempt.begin_lease(u64::MAX, Limit::Forever).unwrap();
+        match deed {
+            Deed::Lease => return attempt.begin_lease(u64::MAX, Limit::Forever).unwrap(),
+            Deed::Share(permits) => {
+                self.give_away(attempt, permits);
+                self.oracle().elsewhere = 0;
+                return drain::set(attempt.site.lock(), self.plan.permits);
+            }
+            Deed::Move => {}
         }
         if self.link().is_away() {
             // Its predecessor's death left it so.
@@ -194,10 +201,38 @@ impl World {
         (slot.inside, slot.entered) = (None, false);
     }
 
+    /// Gives permits of a linked semaphore to another host.
+    fn give_away(&self, attempt: &Try, permits: u32) {
+        drain::set(attempt.site.lock(), permits);
+        count(&self.tally.moves);
+        // For loom, which tries those orders that a thread could tell apart.
+        let look_at_all = || self.held.iter().map(|held| held.load(Relaxed)).max();
+        let mut left = self.plan.permits;
+        while left > permits {
+            left = attempt.drain_share(left, Limit::Forever).unwrap();
+            look_at_all();
+            let mut oracle = self.oracle();
+            oracle.elsewhere = self.plan.permits - left;
+            let inside: u32 = oracle.slots.iter().filter_map(|slot| Some(slot.inside?.weight)).sum();
+            let elsewhere = oracle.elsewhere;
+            drop(oracle);
+            if self.checks(Property::Exclusion) {
+                assert!(inside <= left, "Exclusion: {inside} are inside, and {elsewhere} at another host");
+            }
+            look_at_all();
+        }
+    }
+
     /// What it does besides, and how it holds the lock then.
     fn go_on<'a>(&self, me: usize, attempt: Try<'a>, then: Then) -> Try<'a> {
         let (limit, to) = match then {
             Then::Unlock => return attempt,
+            Then::GiveAway { share, slot } => {
+                let site = Participant { at: At::new(self, slot), visit: plan::share(share) };
+                let config = LockConfig { is_linked: false, ..attempt.config };
+                self.give_away(&Try { site, config, claim: NO_PERMITS }, share);
+                return attempt;
+            }
             Then::UpgradeTwice => {
                 let once = self.go_on(me, attempt, Then::UpgradeAndDowngrade(Mode::Upgradable));
                 return self.go_on(me, once, Then::Upgrade(Limit::Forever));

@@ -1,12 +1,16 @@
-//! Linked rwlocks, under loom: an agent moves one away, as a writer in its queue, lets another host write, and brings it home.
+//! Linked rwlocks, under loom: an agent moves one away, as a writer in its queue, lets another host write, and brings it home. And linked
+//! semaphores: an agent makes the share of its host smaller, waits until those inside fit, lets another host have the rest, and gets it back.
 
 use crate::life::BLOCK;
 use crate::oracle::{Tally, get};
-use crate::plan::{BIAS, HOLD, KEEP, LEASE, MOVE, Plan, READ, TO_READ, Then, UPGRADE, Visit, WRITE};
+use crate::plan::{
+    BIAS, HOLD, KEEP, LEASE, MOVE, Plan, READ, TO_READ, Then, UPGRADE, Visit, WRITE, permits, share,
+};
 use crate::search::all_hold;
 use std::time::Duration;
 use support::checker::IS_LONG;
 use turnlock_core::acquire::site::Limit;
+use turnlock_core::algorithm::claim::Relation;
 
 /// Explores the plan with the agent in each slot; it must hold.
 fn holds(name: &str, preemptions: usize, plan: Plan, least: usize) -> Tally {
@@ -147,6 +151,62 @@ fn an_agent_that_dies_leaves_it_home_to_read_or_away() {
     }
 }
 
+/// By an agent in the third slot.
+const GIVE_AWAY: Then = Then::GiveAway { share: 1, slot: 2 };
+
+fn semaphore(visits: &[&[Visit]]) -> Plan {
+    Plan::new(Relation::Permits, visits)
+}
+
+#[test]
+fn permits_are_another_hosts_once_the_share_is_drained() {
+    let tally = holds("a share and all permits", 2, semaphore(&[&[share(1)], &[permits(2)]]), 100);
+    assert!(get(&tally.refused_away) > 0, "no program ever wanted more than the share");
+    holds("a share of none and a permit twice", 1, semaphore(&[&[share(0)], &[permits(1), permits(1)]]), 50);
+    let preemptions = if *IS_LONG { 1 } else { 0 };
+    holds(
+        "a share and two permits",
+        preemptions,
+        semaphore(&[&[share(1)], &[permits(1)], &[permits(1)]]),
+        10,
+    );
+    let plan = semaphore(&[&[permits(1)], &[permits(1).then(GIVE_AWAY)], &[]]).linked(BLOCK);
+    all_hold("a permit given away, and two", 2, &[plan], 100);
+    for hurried in [permits(2).tries(), permits(2).timed()] {
+        let tally = holds("a share and a hurry", 1, semaphore(&[&[share(1)], &[hurried, permits(1)]]), 20);
+        assert!(get(&tally.withdrawals) > 0, "no participant ever withdrew");
+    }
+}
+
+#[test]
+fn a_reserved_place_is_of_no_use_where_the_share_changes() {
+    let one = permits(1).retains();
+    for least in [0, 1] {
+        let tally = holds("a share and a place", 1, semaphore(&[&[share(least)], &[one, one, one]]), 100);
+        assert!(get(&tally.biased_entries) > 0, "no participant came in by its place");
+    }
+    let plan = semaphore(&[&[share(1), share(1)], &[one, one]]);
+    holds("a share twice and a place", if *IS_LONG { 1 } else { 0 }, plan, 20);
+    holds(
+        "a share, a place and a permit",
+        if *IS_LONG { 1 } else { 0 },
+        semaphore(&[&[share(1)], &[one, one], &[permits(1)]]),
+        10,
+    );
+}
+
+#[test]
+fn an_agent_that_dies_leaves_a_share_that_the_next_one_drains() {
+    for step in 1..20 {
+        let plan = semaphore(&[&[share(1).dies(step), share(1)], &[permits(2)]]).linked(BLOCK);
+        let tally = all_hold(&format!("an agent of a share that dies at step {step}"), 1, &[plan], 1);
+        if get(&tally.deaths) == 0 {
+            assert!(step > 2, "it never died");
+            break;
+        }
+    }
+}
+
 #[cfg(feature = "mutants")]
 mod with_mutants {
     use super::*;
@@ -195,5 +255,15 @@ mod with_mutants {
     fn an_upgrade_without_a_look_at_the_block_takes_another_hosts_token() {
         let plan = Plan::rwlock(&[&[HOLD.then(Then::UpgradeTwice)]]).linked(1);
         is_caught(Mutant::UpgradesBeyondBlock, 1, &plan, &[Token]);
+    }
+
+    #[test]
+    fn permits_that_are_given_back_too_soon_are_inside_twice() {
+        let two = semaphore(&[&[share(1)], &[permits(2)]]).linked(BLOCK);
+        is_caught(Mutant::GivesBackUndrained, 2, &two, &[Exclusion]);
+        is_caught(Mutant::DrainsWithoutBarrier, 2, &two, &[Exclusion]);
+        // The one before the last that is inside has not entered yet, and does not count the last.
+        let plan = semaphore(&[&[permits(1)], &[permits(1).then(GIVE_AWAY)], &[]]).linked(BLOCK);
+        is_caught(Mutant::DrainsInsidersOnly, 2, &plan, &[Exclusion]);
     }
 }

@@ -62,6 +62,8 @@ pub struct Oracle {
     pub last_token: u64,
     /// The token of a writer that died inside, as long as no later writer has repaired the data.
     pub dead: Option<u64>,
+    /// How many permits of a linked semaphore another host has.
+    pub elsewhere: u32,
     /// Whether a linked lock is leased.
     pub leased: bool,
     /// The members of groups that died inside.
@@ -86,7 +88,8 @@ impl Oracle {
         };
         if relation == Relation::Permits && mine.mode != Mode::Everything {
             let sum: u32 = others().map(|(_, theirs)| theirs.weight).sum();
-            return others().next().map(|(slot, _)| slot).filter(|_| sum + mine.weight > permits);
+            let too_many = sum + mine.weight + self.elsewhere > permits;
+            return others().next().map(|(slot, _)| slot).or(Some(me)).filter(|_| too_many);
         }
         others().find(|(_, theirs)| conflict(relation, mine, *theirs)).map(|(slot, _)| slot)
     }

@@ -2,7 +2,7 @@
 
 use crate::oracle::Property;
 use std::time::Duration;
-use turnlock_core::acquire::site::Limit;
+use turnlock_core::acquire::{drain::NO_PERMITS, site::Limit};
 use turnlock_core::algorithm::claim::{Claim, Extent, Mode, Relation};
 
 /// What a participant does while it holds the lock, before it unlocks.
@@ -20,6 +20,13 @@ pub enum Then {
     Downgrade(Mode),
     /// It gives permits back, and keeps so many.
     Keep(u32),
+    /// Its thread is the agent's, too, in another slot: it makes the share so small, and another host keeps the rest.
+    GiveAway {
+        /// The share.
+        share: u32,
+        /// The agent's slot.
+        slot: usize,
+    },
 }
 
 /// One visit to the lock.
@@ -52,6 +59,8 @@ pub enum Deed {
     ToRead,
     /// It begins a lease, which never ends.
     Lease,
+    /// It makes the share of a semaphore so small, gives the rest to another host once it is drained, and makes it as large as before.
+    Share(u32),
 }
 
 /// The threads that use a participant.
@@ -99,6 +108,11 @@ pub const MOVE: Visit = Visit { agent: Some(Deed::Move), ..WRITE };
 pub const TO_READ: Visit = Visit { agent: Some(Deed::ToRead), ..WRITE };
 /// Begins a lease of a linked lock.
 pub const LEASE: Visit = Visit { agent: Some(Deed::Lease), ..WRITE };
+
+/// Makes the share of a linked semaphore so small, and as large as before.
+pub const fn share(permits: u32) -> Visit {
+    Visit { agent: Some(Deed::Share(permits)), ..visit(NO_PERMITS) }
+}
 
 /// A step of a writer, or of a member of a group, that finds no other participant, at which it is inside.
 pub const INSIDE: usize = 9;
@@ -229,6 +243,11 @@ impl Plan {
         Plan { block: Some(block), ..self }
     }
 
+    /// Returns how many permits a linked semaphore has over all hosts; 0: it is none.
+    pub fn total(&self) -> u32 {
+        if self.block.is_some() && self.relation == Relation::Permits { self.permits } else { 0 }
+    }
+
     /// The same plan with the slots dealt out in every way around, since the slot breaks ties.
     pub fn in_each_slot(self) -> Vec<Self> {
         (0..self.visits.len()).map(|first_slot| Plan { first_slot, ..self.clone() }).collect()
@@ -248,6 +267,9 @@ impl Plan {
         let upgrades = |visit: &Visit| {
             matches!(visit.then, Then::Upgrade(_) | Then::UpgradeAndDowngrade(_) | Then::UpgradeTwice)
         };
-        self.may_be_biased || self.any(|visit| upgrades(visit) || visit.evicts > 0)
+        let shares = |visit: &Visit| {
+            matches!(visit.agent, Some(Deed::Share(_))) || matches!(visit.then, Then::GiveAway { .. })
+        };
+        self.may_be_biased || self.any(|visit| upgrades(visit) || shares(visit) || visit.evicts > 0)
     }
 }

@@ -14,6 +14,7 @@ use std::time::Instant;
 use support::checker::{alone, check};
 use support::watchdog;
 use turnlock_core::algorithm::claim::Claim;
+use turnlock_core::sync::Ordering::SeqCst;
 
 /// One execution of all participants' visits: participant 0 is the model's main thread.
 pub fn execute(plan: &Arc<Plan>, tally: &Arc<Tally>) {
@@ -45,6 +46,10 @@ pub fn execute(plan: &Arc<Plan>, tally: &Arc<Tally>) {
     if plan.block.is_some() {
         // What follows needs tokens.
         world.link().extend(1 << 40);
+    }
+    if plan.total() > 0 {
+        world.oracle().elsewhere = 0;
+        world.permits.store(plan.permits, SeqCst);
     }
     // The lock still works, for a writer and then for a reader.
     for (slot, visit) in [(plan.visits.len() - 1, WRITE), (0, READ)] {

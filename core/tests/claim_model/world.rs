@@ -91,6 +91,7 @@ pub struct World {
     pub agent: AtomicU64,
     pub wanted: AtomicU32,
     pub lease_end: AtomicU64,
+    pub total: AtomicU32,
     pub members_died: AtomicU64,
     /// The token of the last dead member of a group. Several reapers may write it.
     pub members_notice: AtomicU64,
@@ -130,6 +131,7 @@ impl World {
             agent: AtomicU64::new(0),
             wanted: AtomicU32::new(0),
             lease_end: AtomicU64::new(0),
+            total: AtomicU32::new(plan.total()),
             members_died: AtomicU64::new(0),
             members_notice: AtomicU64::new(0),
             deaths_repaired: AtomicU64::new(0),
@@ -149,8 +151,8 @@ impl World {
     }
 
     pub fn link(&self) -> Link<'_> {
-        let Self { state, token, token_end, agent, wanted, lease_end, .. } = self;
-        Link { state, token, token_end, agent, wanted, lease_end }
+        let Self { state, token, token_end, agent, wanted, lease_end, total, .. } = self;
+        Link { state, token, token_end, agent, wanted, lease_end, total }
     }
 
     pub fn oracle(&self) -> MutexGuard<'_, Oracle> {

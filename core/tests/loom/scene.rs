@@ -42,6 +42,7 @@ pub struct Scene {
     agent: AtomicU64,
     wanted: AtomicU32,
     lease_end: AtomicU64,
+    total: AtomicU32,
     /// See [`crate::site::WatchedBias`].
     pub meeting: AtomicU64,
     pub local: Vec<AtomicU64>,
@@ -107,6 +108,7 @@ impl Scene {
             agent: AtomicU64::new(0),
             wanted: AtomicU32::new(0),
             lease_end: AtomicU64::new(0),
+            total: AtomicU32::new(0),
             meeting: AtomicU64::new(0),
             local: registers(),
             byte_locks: (0..slots).map(|_| AtomicU32::new(LOCKED)).collect(),
@@ -117,8 +119,8 @@ impl Scene {
     }
 
     pub fn link(&self) -> Link<'_> {
-        let Scene { state, token, token_end, agent, wanted, lease_end, .. } = self;
-        Link { state, token, token_end, agent, wanted, lease_end }
+        let Scene { state, token, token_end, agent, wanted, lease_end, total, .. } = self;
+        Link { state, token, token_end, agent, wanted, lease_end, total }
     }
 
     /// A participant's side of the barriers, where the plan needs them.

@@ -201,14 +201,15 @@ struct Linked {
     agent: AtomicU64,
     wanted: AtomicU32,
     lease_end: AtomicU64,
+    total: AtomicU32,
     bell: AtomicU32,
     asleep: AtomicU32,
 }
 
 impl Linked {
     fn link(&self) -> Link<'_> {
-        let Linked { state, token, token_end, agent, wanted, lease_end, .. } = self;
-        Link { state, token, token_end, agent, wanted, lease_end }
+        let Linked { state, token, token_end, agent, wanted, lease_end, total, .. } = self;
+        Link { state, token, token_end, agent, wanted, lease_end, total }
     }
 
     fn bell(&self) -> Bell<'_> {

@@ -32,6 +32,7 @@ pub struct AgentWords {
     bell: AtomicU32,
     asleep: AtomicU32,
     lease_end: AtomicU64,
+    total: AtomicU32,
 }
 
 impl AgentWords {
@@ -42,8 +43,8 @@ impl AgentWords {
 
 impl World {
     pub fn link(&self) -> Link<'_> {
-        let AgentWords { token_end, agent, wanted, lease_end, .. } = &self.agent;
-        Link { state: &self.state, token: &self.token, token_end, agent, wanted, lease_end }
+        let AgentWords { token_end, agent, wanted, lease_end, total, .. } = &self.agent;
+        Link { state: &self.state, token: &self.token, token_end, agent, wanted, lease_end, total }
     }
 
     /// The agent's life, with its byte lock, until all programs have gone.

@@ -183,3 +183,46 @@ pub fn comes_home(trial: &Trial) {
     waits.join();
     the_programs_go_on(trial, file, mutex);
 }
+
+/// The share of a semaphore is made smaller, where a place is reserved, is drained, and made as large as before.
+pub fn shares(trial: &Trial) {
+    let file = options().participants(claims::PARTICIPANTS).open(trial.lock_file()).unwrap();
+    let mut as_linked = file.semaphore_options();
+    let lock = as_linked.permits(claims::PERMITS).linked(true).patience(Duration::ZERO).open(LOCK).unwrap();
+    {
+        let agent = file.link_agent("first").unwrap();
+        agent.attach_semaphore(&lock).unwrap().set_share(claims::PERMITS).unwrap();
+    }
+    let own = file.participant().unwrap();
+    for _ in 0..3 {
+        drop(lock.acquire_as(&own, 1).unwrap());
+    }
+    let mut victim = trial.victim(|| {
+        let agent = file.link_agent("victim").unwrap();
+        let _attached = file.current_participant().unwrap();
+        begin();
+        let linked = agent.attach_semaphore(&lock).unwrap();
+        linked.set_share(1).unwrap();
+        assert_eq!(linked.drain(0).unwrap(), 1);
+        trial.arena.inside.store(1, SeqCst);
+        // Another host has given them back.
+        trial.arena.inside.store(0, SeqCst);
+        linked.set_share(claims::PERMITS).unwrap();
+        end(trial.arena)
+    });
+    victim.go(|_| {});
+    victim.kill();
+    let agent = file.link_agent("survivor").unwrap();
+    let linked = agent.attach_semaphore(&lock).unwrap();
+    if trial.arena.inside.swap(0, SeqCst) != 0 {
+        assert_eq!(linked.share(), 1, "another host may have the others");
+        assert!(lock.try_acquire_as(&own, 2).is_err(), "another host may have one of them");
+    }
+    assert!(linked.share() == 1 || linked.share() == claims::PERMITS);
+    // It does it again, whatever the dead one came to.
+    linked.set_share(1).unwrap();
+    assert_eq!(linked.drain(0).unwrap(), 1);
+    assert!(lock.try_acquire_as(&own, 2).is_err());
+    linked.set_share(claims::PERMITS).unwrap();
+    claims::the_living_go_on(trial, claims::Stage { file, lock, own });
+}

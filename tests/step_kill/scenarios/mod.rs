@@ -138,6 +138,7 @@ pub const ALL: &[Scenario] = &[
     alone("link: move a rwlock away, home to read, and to all", link::moves_a_rwlock_to_read),
     alone("link: would write, home to read", link::would_write),
     alone("link: bring home, a program waits", link::comes_home),
+    alone("link: the share of a semaphore", link::shares),
     stopping("barrier: the last one", coordination::is_the_last_at_a_barrier),
     stopping("barrier: one that waits", coordination::waits_at_a_barrier),
     stopping("barrier: reset, one waits", coordination::resets_a_barrier),

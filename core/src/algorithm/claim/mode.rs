@@ -61,3 +61,9 @@ impl Mode {
         }
     }
 }
+
+/// Returns a claim's mode and weight in one word.
+#[inline(always)]
+pub(super) fn mode_word(mode: Mode, weight: u32) -> u64 {
+    u64::from(weight) << 32 | mode as u64
+}
