@@ -18,6 +18,8 @@
 //! answered in time, a transaction that was refused, a watch that says that something changed or that it is broken, it lists the keys again, and
 //! decides by that. Each transaction compares the revisions that the decision rests on, so one that comes late changes nothing.
 //!
+//! Of a semaphore each host has some of the permits: [`shares`] is about those.
+//!
 //! `docs/hosts.md` says what the lock of a host promises to its agent.
 
 mod agent;
@@ -26,6 +28,7 @@ mod engine;
 mod event;
 mod lease;
 mod reading;
+pub mod shares;
 
 pub use agent::Agent;
 pub use engine::{

@@ -1,0 +1,361 @@
+//! The agent of one host at one semaphore.
+
+use super::engine::{Compare, Operation, Reply, Request, Snapshot, Watched};
+use crate::{Config, Failed, Host, Nanoseconds};
+
+/// What the programs of this host have and want of the semaphore.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Demand {
+    /// The permits that they have.
+    pub used: u32,
+    /// The permits that others wait for.
+    pub awaited: u32,
+    /// Those that the first of them waits for; 0: none waits.
+    pub first: u32,
+}
+
+/// What an agent finds in the lock file when it begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Found {
+    /// The share of this host.
+    pub share: u32,
+    /// How many permits there are over all hosts.
+    pub total: u32,
+}
+
+/// What happens to an agent.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Event {
+    /// A program wanted so many permits, and did not get them at once. It may have given up.
+    Wanted {
+        /// How many.
+        permits: u32,
+    },
+    /// What [`Action::Drain`] with this number waited for.
+    Drained {
+        /// The number.
+        number: u64,
+        /// So many permits are inside at most from now on, or that is the share.
+        permits: u32,
+    },
+    /// An answer to the call of this number.
+    Answered {
+        /// The number.
+        call: u64,
+        /// The answer.
+        reply: Result<Reply, Failed>,
+    },
+    /// What the watch of this number is about has changed, or the watch is broken.
+    Changed {
+        /// The number.
+        watch: u64,
+    },
+    /// The time has come that was asked for.
+    Time,
+    /// The host is to give up all that it has, and wants no more, until [`Action::Left`].
+    Leave,
+}
+
+/// What an agent wants done.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Action {
+    /// A call to the engine, or a watch, with this number.
+    Call {
+        /// The number.
+        number: u64,
+        /// What is asked.
+        request: Request,
+    },
+    /// Makes the share in the lock file so large, at once.
+    SetShare {
+        /// How many permits.
+        permits: u32,
+    },
+    /// Waits until no more permits are inside than the share, or fewer than these; then comes [`Event::Drained`].
+    Drain {
+        /// The number of this wait, which takes the place of the one before.
+        number: u64,
+        /// Fewer than these.
+        below: u32,
+    },
+    /// Says [`Event::Time`] at this time, or at the one that is named next.
+    WakeAt(Nanoseconds),
+    /// The host had permits that are not its own any more: a person had it forgotten. To be told to people; the share is made smaller, and
+    /// programs may be inside yet.
+    Robbed,
+    /// The hosts have so many permits, which is not what this host was set up with. To be told to people. This agent takes none meanwhile.
+    Refused {
+        /// How many.
+        total: u32,
+    },
+    /// The host has given up all that it had.
+    Left,
+}
+
+/// What the call under way is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Purpose {
+    List,
+    Lease,
+    /// A transaction after which the keys are listed again.
+    Change,
+    /// Likewise: one that queues.
+    Queue,
+    /// One after which the file's share is so large.
+    Grow(u32),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Lease {
+    pub(super) number: u64,
+    keep_at: Nanoseconds,
+}
+
+/// One host's part in one semaphore.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct ShareAgent {
+    pub(super) host: Host,
+    pub(super) config: Config,
+    pub(super) total: u32,
+    /// The share in the file.
+    pub(super) share: u32,
+    /// So many permits are inside at most, or that is the share; `None`: it is not known.
+    pub(super) drained: Option<u32>,
+    /// The wait for that.
+    pub(super) drain: Option<u64>,
+    /// The most permits that a program wanted in vain since the share grew last.
+    pub(super) tried: u32,
+    pub(super) known: Option<Snapshot>,
+    fresh_until: Nanoseconds,
+    /// No call before then: the last one failed.
+    rests_until: Nanoseconds,
+    /// The call under way, and until when it may take.
+    call: Option<(u64, Purpose, Nanoseconds)>,
+    pub(super) lease: Option<Lease>,
+    /// The calls that keep the lease and were not answered.
+    keeps: Vec<u64>,
+    pub(super) watch: Option<(u64, Watched)>,
+    /// The place of another host that is before this one, and since when it was seen.
+    pub(super) wish: Option<(u64, Nanoseconds)>,
+    /// When what programs have and want is to be looked at again.
+    pub(super) look_at: Option<Nanoseconds>,
+    pub(super) is_refused: bool,
+    pub(super) leaves: bool,
+    pub(super) has_left: bool,
+    numbers: u64,
+}
+
+impl ShareAgent {
+    /// Begins, at this time, with what was found in the lock file. As [`crate::Agent::new`].
+    pub fn new(
+        host: Host,
+        config: Config,
+        found: Found,
+        (now, demand): (Nanoseconds, Demand),
+        first_number: u64,
+    ) -> (Self, Vec<Action>) {
+        let mut agent = Self {
+            host,
+            config,
+            total: found.total,
+            share: found.share,
+            // An agent before this one may have made it smaller just now.
+            drained: None,
+            drain: None,
+            tried: 0,
+            known: None,
+            fresh_until: 0,
+            rests_until: 0,
+            call: None,
+            lease: None,
+            keeps: Vec::new(),
+            watch: None,
+            wish: None,
+            look_at: None,
+            is_refused: false,
+            leaves: false,
+            has_left: false,
+            numbers: first_number,
+        };
+        let mut actions = Vec::new();
+        agent.go_on(now, demand, &mut actions);
+        (agent, actions)
+    }
+
+    /// Takes an event, at this time, at which programs have and want so much. Returns what it leads to, to be done in this order.
+    pub fn on(&mut self, now: Nanoseconds, demand: Demand, event: Event) -> Vec<Action> {
+        let mut actions = Vec::new();
+        match event {
+            Event::Wanted { permits } => self.tried = self.tried.max(permits.min(self.total)),
+            Event::Drained { number, permits } => {
+                if self.drain.take_if(|drain| *drain == number).is_some() {
+                    self.drained = Some(permits.max(self.share));
+                }
+            }
+            Event::Answered { call, reply } => self.on_answer(now, call, reply, &mut actions),
+            Event::Changed { watch } => {
+                if self.watch.take_if(|(number, _)| *number == watch).is_some() {
+                    self.known = None;
+                }
+            }
+            Event::Time => {}
+            Event::Leave => {
+                self.leaves = true;
+                self.known = None;
+            }
+        }
+        self.go_on(now, demand, &mut actions);
+        actions
+    }
+
+    fn on_answer(
+        &mut self,
+        now: Nanoseconds,
+        call: u64,
+        reply: Result<Reply, Failed>,
+        actions: &mut Vec<Action>,
+    ) {
+        if let Some(at) = self.keeps.iter().position(|number| *number == call) {
+            self.keeps.remove(at);
+            if reply == Ok(Reply::Lease(crate::Reply::Alive(false))) {
+                // Its place went with it: the host queues anew.
+                (self.lease, self.known) = (None, None);
+                self.keeps.clear();
+            }
+            return;
+        }
+        // An answer that was given up on says nothing of what is asked now.
+        let Some((_, purpose, until)) = self.call.take_if(|(number, ..)| *number == call) else { return };
+        if reply == Err(Failed) {
+            self.rests_until = now + self.config.answer / 8;
+        }
+        match (purpose, reply) {
+            // Most likely its lease is over.
+            (Purpose::Queue, Err(Failed)) => (self.lease, self.known) = (None, None),
+            (Purpose::List, Ok(Reply::Listed(snapshot))) => {
+                let is_calm = snapshot.places.is_empty();
+                let fresh = if is_calm { self.config.fresh_at_home } else { self.config.fresh };
+                self.fresh_until = now + fresh;
+                self.known = Some(snapshot);
+            }
+            (Purpose::Lease, Ok(Reply::Lease(crate::Reply::Granted { lease }))) => {
+                let sent = until - self.config.answer;
+                self.lease = Some(Lease { number: lease, keep_at: sent + self.config.lease / 3 });
+                self.keeps.clear();
+            }
+            (Purpose::Grow(permits), Ok(Reply::Committed(true))) => {
+                self.known = None;
+                self.set_share(permits, actions);
+            }
+            // Refused, or done, or not known to be: the list says what is so now.
+            _ => self.known = None,
+        }
+    }
+
+    /// What was drained is so no more. A larger share is the engine's by now.
+    pub(super) fn set_share(&mut self, permits: u32, actions: &mut Vec<Action>) {
+        if permits > self.share {
+            self.tried = 0;
+        }
+        self.share = permits;
+        (self.drained, self.drain) = (None, None);
+        actions.push(Action::SetShare { permits });
+    }
+
+    pub(super) fn begin_to_drain(&mut self, below: u32, actions: &mut Vec<Action>) {
+        self.numbers += 1;
+        self.drain = Some(self.numbers);
+        actions.push(Action::Drain { number: self.numbers, below });
+    }
+
+    /// Does what is due, and says when something is due next.
+    fn go_on(&mut self, now: Nanoseconds, demand: Demand, actions: &mut Vec<Action>) {
+        if self.call.is_some_and(|(.., until)| now >= until) {
+            (self.call, self.known) = (None, None);
+        }
+        if now >= self.fresh_until && !self.is_idle(demand) && self.known.take().is_some() {
+            // That may have been lost.
+            self.watch = None;
+        }
+        if let Some(lease) = &mut self.lease
+            && now >= lease.keep_at
+        {
+            lease.keep_at = now + self.config.lease / 3;
+            let request = crate::Request::KeepAlive { lease: lease.number };
+            let call = self.say(Request::Lease(request), actions);
+            // What is not answered for long will not be.
+            self.keeps.drain(..self.keeps.len().saturating_sub(3));
+            self.keeps.push(call);
+        }
+        self.look_at = None;
+        if self.call.is_none() && now >= self.rests_until {
+            match self.known.take() {
+                None => self.call(now, Purpose::List, Request::List, actions),
+                Some(known) => {
+                    self.decide(now, demand, &known, actions);
+                    self.known = Some(known);
+                }
+            }
+        }
+        let fresh = Some(self.fresh_until).filter(|_| !self.is_idle(demand));
+        let times = [
+            self.call.map(|(.., until)| until),
+            self.lease.map(|lease| lease.keep_at),
+            fresh,
+            Some(self.rests_until),
+            self.look_at,
+        ];
+        actions.extend(times.into_iter().flatten().filter(|at| *at > now).min().map(Action::WakeAt));
+    }
+
+    /// Returns whether nothing is waited for: the host has no permit, and no program wants one.
+    fn is_idle(&self, demand: Demand) -> bool {
+        self.share == 0
+            && self.watch.is_none()
+            && self.lease.is_none()
+            && demand.first == 0
+            && self.tried == 0
+    }
+
+    fn say(&mut self, request: Request, actions: &mut Vec<Action>) -> u64 {
+        self.numbers += 1;
+        actions.push(Action::Call { number: self.numbers, request });
+        self.numbers
+    }
+
+    pub(super) fn call(
+        &mut self,
+        now: Nanoseconds,
+        purpose: Purpose,
+        request: Request,
+        actions: &mut Vec<Action>,
+    ) {
+        let number = self.say(request, actions);
+        self.call = Some((number, purpose, now + self.config.answer));
+    }
+
+    pub(super) fn change(
+        &mut self,
+        now: Nanoseconds,
+        purpose: Purpose,
+        (compares, then): (&[Compare], &[Operation]),
+        actions: &mut Vec<Action>,
+    ) {
+        let request = Request::Transaction { compares: compares.into(), then: then.into() };
+        self.call(now, purpose, request, actions);
+    }
+
+    pub(super) fn watch(&mut self, what: Watched, known: &Snapshot, actions: &mut Vec<Action>) {
+        if self.watch.as_ref().is_none_or(|(_, watched)| *watched != what) {
+            let number = self.say(Request::Watch { what: what.clone(), from: known.revision + 1 }, actions);
+            self.watch = Some((number, what));
+        }
+    }
+
+    pub(super) fn revoke_the_lease(&mut self, actions: &mut Vec<Action>) {
+        self.keeps.clear();
+        if let Some(lease) = self.lease.take() {
+            self.say(Request::Lease(crate::Request::Revoke { lease: lease.number }), actions);
+        }
+    }
+}

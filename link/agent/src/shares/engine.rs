@@ -1,0 +1,160 @@
+//! What an agent of a semaphore asks of the engine: the keys of one semaphore, and what is done with them.
+
+use crate::Host;
+
+/// The keys of a semaphore, below a prefix of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Key {
+    /// `permits`: how many permits there are over all hosts. Never changed.
+    Total,
+    /// `shares/HOST`: how many of them this agent's host has; it is not there where that is none. Without a lease.
+    Share,
+    /// `queue/HOST`: this agent's host wants more. With a lease.
+    Place,
+}
+
+/// How many permits there are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Total {
+    /// So many.
+    pub permits: u32,
+    /// The revision at which that was written.
+    pub modified: u64,
+}
+
+/// What one host has.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Share {
+    /// The host.
+    pub host: Host,
+    /// So many permits.
+    pub permits: u32,
+    /// The revision of the key's last change.
+    pub modified: u64,
+}
+
+/// One place in the queue.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Place {
+    /// Whose.
+    pub host: Host,
+    /// The revision at which the key was created: the order of the queue.
+    pub created: u64,
+    /// The share with which the first of its waiters gets in.
+    pub needs: u32,
+    /// The share with which all of them do.
+    pub wants: u32,
+}
+
+/// The keys of a semaphore at one moment.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Snapshot {
+    /// The revision of that moment.
+    pub revision: u64,
+    /// `None`: no host ever had a permit.
+    pub total: Option<Total>,
+    /// What the hosts have.
+    pub shares: Vec<Share>,
+    /// The queue, by revision of creation.
+    pub places: Vec<Place>,
+}
+
+impl Snapshot {
+    /// Returns what this host has.
+    pub fn share_of(&self, host: &Host) -> Option<&Share> {
+        self.shares.iter().find(|share| share.host == *host)
+    }
+
+    /// Returns the place of this host.
+    pub fn place_of(&self, host: &Host) -> Option<&Place> {
+        self.places.iter().find(|place| place.host == *host)
+    }
+
+    /// Returns how many of so many permits no host has.
+    pub fn free(&self, total: u32) -> u32 {
+        let taken: u64 = self.shares.iter().map(|share| u64::from(share.permits)).sum();
+        u64::from(total).saturating_sub(taken) as u32
+    }
+}
+
+/// What a transaction rests on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Compare {
+    /// The key was created at this revision; 0: it is not there.
+    Created(Key, u64),
+    /// The key was changed last at this revision; 0: it is not there.
+    Modified(Key, u64),
+    /// No share of any host that is there was changed after this revision.
+    NoShareSince(u64),
+}
+
+/// What a transaction does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Operation {
+    /// Writes [`Key::Total`].
+    PutTotal {
+        /// How many permits there are.
+        permits: u32,
+    },
+    /// Writes [`Key::Share`].
+    PutShare {
+        /// How many this host has.
+        permits: u32,
+    },
+    /// Writes [`Key::Place`], with this lease; it stays the place that it was if it is there. The transaction fails if the lease is over.
+    Queue {
+        /// The lease.
+        lease: u64,
+        /// [`Place::needs`].
+        needs: u32,
+        /// [`Place::wants`].
+        wants: u32,
+    },
+    /// Deletes a key.
+    Delete(Key),
+}
+
+/// What is watched.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Watched {
+    /// All shares: by the first of the queue.
+    Shares,
+    /// All places: by a host that has permits.
+    Queue,
+    /// The place of a host: the one before this one.
+    Place(Host),
+}
+
+/// A call to the engine.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Request {
+    /// All keys of the semaphore, by a read that is not out of date.
+    List,
+    /// All operations, if all comparisons hold; else nothing.
+    Transaction {
+        /// What must hold.
+        compares: Vec<Compare>,
+        /// What is done then.
+        then: Vec<Operation>,
+    },
+    /// As [`crate::Request::Watch`].
+    Watch {
+        /// What.
+        what: Watched,
+        /// From which revision on.
+        from: u64,
+    },
+    /// [`crate::Request::Grant`], [`crate::Request::KeepAlive`] or [`crate::Request::Revoke`].
+    Lease(crate::Request),
+}
+
+/// What the engine answers.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Reply {
+    /// To [`Request::List`].
+    Listed(Snapshot),
+    /// To [`Request::Transaction`]: whether all comparisons held.
+    Committed(bool),
+    /// To [`Request::Lease`].
+    Lease(crate::Reply),
+}

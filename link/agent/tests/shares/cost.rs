@@ -1,0 +1,204 @@
+//! What a semaphore costs the engine: the calls of its agents, counted over an engine that answers a millisecond after it was asked.
+
+use crate::{
+    host::OneHost,
+    store::{Store, Told},
+    world::MILLISECOND,
+};
+use std::{cmp::Reverse, collections::BTreeMap, collections::BinaryHeap};
+use turnlock_link_agent::shares::{Action, Event, Request, ShareAgent};
+use turnlock_link_agent::{Config, Nanoseconds};
+
+const SECOND: Nanoseconds = 1_000 * MILLISECOND;
+/// What is counted.
+const SECONDS: u64 = 20;
+/// So long a program has a permit, or three tenths of that, one after another.
+const INSIDE: Nanoseconds = 10 * MILLISECOND;
+
+enum Due {
+    Call(u64, Request),
+    Event(Event),
+    Leave,
+}
+
+/// What was counted, after a few seconds.
+#[derive(Default)]
+struct Counted {
+    calls: u64,
+    leases: u64,
+    takes: u64,
+    /// Permits that were inside, times nanoseconds.
+    used: u64,
+}
+
+struct Semaphore {
+    now: Nanoseconds,
+    store: Store,
+    /// How many programs of each host want a permit all the time.
+    hosts: Vec<(OneHost, usize)>,
+    due: BinaryHeap<Reverse<(Nanoseconds, u64, usize)>>,
+    is_due: BTreeMap<u64, Due>,
+    numbers: u64,
+    counted: Counted,
+}
+
+impl Semaphore {
+    fn new(total: u32, programs: &[usize]) -> Self {
+        let config = Config::default();
+        let hosts =
+            programs.iter().enumerate().map(|(at, programs)| (OneHost::new(at, config, total), *programs));
+        let mut semaphore = Self {
+            now: 0,
+            store: Store::default(),
+            hosts: hosts.collect(),
+            due: BinaryHeap::new(),
+            is_due: BTreeMap::new(),
+            numbers: 0,
+            counted: Counted::default(),
+        };
+        for at in 0..semaphore.hosts.len() {
+            let (host, programs) = &mut semaphore.hosts[at];
+            host.waiting.extend((0..*programs).map(|_| 1));
+            let now = (0, host.demand());
+            let (agent, actions) = ShareAgent::new(host.name.clone(), config, host.found(), now, 0);
+            host.agent = Some(agent);
+            semaphore.act(at, actions);
+        }
+        semaphore
+    }
+
+    fn after(&mut self, span: Nanoseconds, at: usize, due: Due) {
+        self.numbers += 1;
+        self.due.push(Reverse((self.now + span, self.numbers, at)));
+        self.is_due.insert(self.numbers, due);
+    }
+
+    fn on(&mut self, at: usize, event: Event) {
+        let (now, host) = (self.now, &mut self.hosts[at].0);
+        let demand = host.demand();
+        let actions = host.agent.as_mut().unwrap().on(now, demand, event);
+        self.act(at, actions);
+    }
+
+    fn admit(&mut self, at: usize) {
+        let (entered, waits) = (self.hosts[at].0.admit(), !self.hosts[at].0.waiting.is_empty());
+        for one in 0..entered {
+            self.after(INSIDE * u64::from(7 + one % 7) / 10, at, Due::Leave);
+        }
+        if waits {
+            self.after(1_000, at, Due::Event(Event::Wanted { permits: 1 }));
+        }
+        if let Some(event) = self.hosts[at].0.drained() {
+            self.after(1_000, at, Due::Event(event));
+        }
+    }
+
+    fn act(&mut self, at: usize, actions: Vec<Action>) {
+        let mut wakes_at = None;
+        for action in actions {
+            match action {
+                Action::Call { number, request } => {
+                    self.counted.calls += 1;
+                    self.counted.leases += u64::from(matches!(request, Request::Lease(_)));
+                    self.after(MILLISECOND / 2, at, Due::Call(number, request));
+                }
+                Action::SetShare { permits } => {
+                    self.counted.takes += u64::from(permits > self.hosts[at].0.share);
+                    self.hosts[at].0.share = permits;
+                    self.admit(at);
+                }
+                Action::Drain { number, below } => {
+                    self.hosts[at].0.drain = Some((number, below));
+                    self.admit(at);
+                }
+                Action::WakeAt(at) => wakes_at = Some(at),
+                Action::Robbed | Action::Refused { .. } | Action::Left => panic!("{action:?}"),
+            }
+        }
+        self.hosts[at].0.wakes_at = wakes_at;
+    }
+
+    fn run_until(&mut self, end: Nanoseconds) {
+        loop {
+            let due = self.due.peek().map_or(Nanoseconds::MAX, |Reverse((time, ..))| *time);
+            let wakes =
+                self.hosts.iter().enumerate().filter_map(|(at, (host, _))| Some((host.wakes_at?, at)));
+            let wake = wakes.min().unwrap_or((Nanoseconds::MAX, 0));
+            let next = due.min(wake.0).min(end);
+            let used: u32 = self.hosts.iter().map(|(host, _)| host.used()).sum();
+            self.counted.used += u64::from(used) * (next - self.now);
+            self.now = next;
+            if due.min(wake.0) > end {
+                return;
+            }
+            let mut told = Told::new();
+            self.store.tick(self.now, &mut told);
+            if wake.0 < due {
+                self.hosts[wake.1].0.wakes_at = None;
+                self.on(wake.1, Event::Time);
+            } else if let Some(Reverse((_, number, at))) = self.due.pop() {
+                match self.is_due.remove(&number).unwrap() {
+                    Due::Event(event) => self.on(at, event),
+                    Due::Leave => {
+                        self.hosts[at].0.inside.pop_front();
+                        // And another one wants it, soon.
+                        self.hosts[at].0.waiting.push_back(1);
+                        self.admit(at);
+                    }
+                    Due::Call(number, request) => {
+                        let name = self.hosts[at].0.name.clone();
+                        let reply =
+                            self.store.carry_out(self.now, &name, (at, 0, number), &request, &mut told);
+                        if let Some(reply) = reply {
+                            let event = Event::Answered { call: number, reply };
+                            self.after(MILLISECOND / 2, at, Due::Event(event));
+                        }
+                    }
+                }
+            }
+            for watch in told {
+                self.after(MILLISECOND / 2, watch.host, Due::Event(Event::Changed { watch: watch.number }));
+            }
+        }
+    }
+}
+
+/// Counts, and prints a row of the table in `docs/hosts.md`.
+fn count(name: &str, total: u32, programs: &[usize]) -> (f64, f64) {
+    let mut semaphore = Semaphore::new(total, programs);
+    semaphore.run_until(5 * SECOND);
+    semaphore.counted = Counted::default();
+    semaphore.run_until((5 + SECONDS) * SECOND);
+    let Counted { calls, leases, takes, used } = semaphore.counted;
+    let (keys, watches) = semaphore.store.size();
+    let per_second = |count: u64| count as f64 / SECONDS as f64;
+    let in_use = used as f64 / (f64::from(total) * (SECONDS * SECOND) as f64);
+    println!(
+        "{name}: {keys} keys, {watches} watches, {:.1} calls a second, {:.1} of them for leases, {:.1} takes, {:.0} % in use",
+        per_second(calls),
+        per_second(leases),
+        per_second(takes),
+        100.0 * in_use
+    );
+    (per_second(calls), in_use)
+}
+
+#[test]
+fn what_a_semaphore_costs_the_engine() {
+    assert_eq!(count("wanted by none of 100 hosts", 10, &[0; 100]).0, 0.0);
+    let (calls, in_use) = count(
+        "used by one of 100 hosts, with as many programs as permits",
+        10,
+        &[&[10], &[0; 99][..]].concat(),
+    );
+    assert!(calls < 1.0 && in_use > 0.9, "{calls} {in_use}");
+    let (calls, in_use) = count("by 2 hosts, with half as many programs each", 10, &[5, 5]);
+    assert!(calls < 1.0 && in_use > 0.9, "{calls} {in_use}");
+    for (hosts, least) in [(2, 0.8), (3, 0.8), (10, 0.3)] {
+        let (_, in_use) =
+            count(&format!("wanted by {hosts} hosts, with 20 programs each"), 10, &vec![20; hosts]);
+        assert!(in_use > least, "{in_use}");
+    }
+    let (_, in_use) = count("wanted by 3 hosts, 100 permits, 200 programs each", 100, &[200; 3]);
+    assert!(in_use > 0.8, "{in_use}");
+}

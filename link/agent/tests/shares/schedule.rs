@@ -1,0 +1,224 @@
+//! Schedules at random. Each has its own mixture of what goes wrong, so that each kind of trouble also comes without the others.
+
+use crate::{
+    fault::Fault,
+    world::{Step, TOTAL, World, Wrong},
+};
+use support::Dice;
+
+/// How likely which step is.
+struct Mixture {
+    /// The oldest messages lie about, while later ones come.
+    is_late: bool,
+    /// The time goes on, while messages lie about and programs stay inside.
+    is_slow: bool,
+    delays: u64,
+    loses: u64,
+    cuts: u64,
+    compacts: u64,
+    kills: u64,
+    kills_amid: u64,
+    stops: u64,
+    boots: u64,
+    vanishes: u64,
+    gives_up: u64,
+}
+
+impl Mixture {
+    fn of(dice: &mut Dice) -> Self {
+        let is_calm = dice.roll(4) == 0;
+        let mut one_in = |times| u64::from(!is_calm && dice.roll(times) == 0);
+        Self {
+            is_late: one_in(4) == 1,
+            is_slow: one_in(2) == 1,
+            delays: 8 * one_in(2),
+            loses: 3 * one_in(3),
+            cuts: 3 * one_in(2),
+            compacts: 3 * one_in(4),
+            kills: 5 * one_in(2),
+            kills_amid: 4 * one_in(4),
+            stops: 3 * one_in(3),
+            boots: one_in(4),
+            vanishes: one_in(6),
+            gives_up: 5 * one_in(2),
+        }
+    }
+
+    fn weight(&self, step: Step) -> u64 {
+        match step {
+            Step::Deliver(0) if self.is_late => 4,
+            Step::Deliver(_) if self.is_late => 30,
+            Step::Deliver(0) => 60,
+            Step::Deliver(_) => 10,
+            Step::Leave(_) if self.is_slow => 5,
+            Step::Leave(_) | Step::Drained(_) => 20,
+            // There are as many of each as permits.
+            Step::Want(..) => 5,
+            Step::Try(..) => 1,
+            Step::Start(_) | Step::Mend(_) | Step::Resume(_) => 20,
+            Step::Wait if self.is_slow => 60,
+            Step::Wait => 15,
+            Step::Delay(_) => self.delays,
+            Step::DeliverLate(_) => 5,
+            Step::Lose(_) => self.loses,
+            Step::Cut(..) => self.cuts,
+            Step::Compact => self.compacts,
+            Step::Kill(_) => self.kills,
+            Step::KillAmid(_) => self.kills_amid,
+            Step::Stop(_) => self.stops,
+            Step::Boot(_) => self.boots,
+            Step::Vanish(_) => self.vanishes,
+            Step::GiveUp(_) => self.gives_up,
+            Step::Forget(_) => 3,
+        }
+    }
+}
+
+/// So many steps at random; then nothing fails any more, and all that wait must get in.
+pub fn at_random(seed: u64, steps: u32, hosts: usize, fault: Option<Fault>) -> Result<World, Wrong> {
+    let mut dice = Dice::of_stream(seed, 8);
+    let stranger = dice.roll(16) == 0;
+    let (mixture, mut world) = (Mixture::of(&mut dice), World::new(hosts, stranger, fault));
+    for _ in 0..steps {
+        let steps = world.steps();
+        let mut at = dice.roll(steps.iter().map(|step| mixture.weight(*step)).sum());
+        let step = steps.iter().find(|step| {
+            let weight = mixture.weight(**step);
+            let is_it = at < weight;
+            at = at.saturating_sub(weight);
+            is_it
+        });
+        world.go(*step.unwrap())?;
+    }
+    world.settles()?;
+    Ok(world)
+}
+
+/// Each of these hosts in turn wants all permits, and the others none; then none of them wants any, and one of them a single one.
+pub fn one_wants_all(hosts: usize, fault: Option<Fault>) -> Result<(), Wrong> {
+    let mut world = World::new(hosts, false, fault);
+    for _ in 0..2 {
+        for at in 0..hosts {
+            for permits in [TOTAL, 1] {
+                world.go(Step::Want(at, permits))?;
+                world.settles()?;
+            }
+            // Each alone in a permit of its own.
+            (0..TOTAL).try_for_each(|_| world.go(Step::Want(at, 1)))?;
+            world.come_in(at, TOTAL)?;
+        }
+    }
+    Ok(())
+}
+
+/// A host takes some of what it needs by a call that lies about; it takes more by another one, and then the first one comes.
+pub fn a_take_comes_late(fault: Option<Fault>) -> Result<(), Wrong> {
+    let mut world = World::new(2, false, fault);
+    for at in [0, 1] {
+        world.start(at)?;
+    }
+    (0..TOTAL - 1).try_for_each(|_| world.go(Step::Want(1, 1)))?;
+    world.come_in_without_leaving(1, TOTAL - 1)?;
+    world.go(Step::Want(0, TOTAL))?;
+    let takes = |world: &World| world.messages.iter().position(|message| message.takes(0));
+    for _ in 0..1_000 {
+        match takes(&world) {
+            Some(at) if world.late.is_empty() => world.go(Step::Delay(at))?,
+            _ if world.hosts[0].share == 2 => {
+                return world.go(Step::DeliverLate(0)).and_then(|()| world.settles().map(drop));
+            }
+            _ if !world.messages.is_empty() => world.go(Step::Deliver(0))?,
+            _ => {
+                // One of the others leaves, once that call is given up on.
+                if !world.late.is_empty() && world.hosts[1].used() == TOTAL - 1 {
+                    world.go(Step::Leave(1))?;
+                }
+                world.drain_and_wait()?;
+            }
+        }
+    }
+    Err(format!("it never took more: {world:#?}"))
+}
+
+impl World {
+    /// From here on nothing fails: whoever wants permits gets them, and soon, while others leave. Returns how many steps that took.
+    pub fn settles(&mut self) -> Result<u32, Wrong> {
+        self.messages.append(&mut self.late);
+        for at in self.alive() {
+            self.hosts[at].is_cut_off = false;
+            self.hosts[at].dies_amid = false;
+            if self.hosts[at].missed.is_some() {
+                self.go(Step::Resume(at))?;
+            }
+            if self.hosts[at].agent.is_none() {
+                self.go(Step::Start(at))?;
+            }
+        }
+        for steps in 0..3_000 {
+            // One that was set up for another number of permits is refused.
+            let total = self.store.now.total.map(|total| total.permits);
+            let wants = |at: &usize| {
+                let host = &self.hosts[*at];
+                !host.waiting.is_empty() && total.is_none_or(|total| total == host.total)
+            };
+            if !self.alive().iter().any(wants) {
+                return Ok(steps);
+            }
+            if !self.messages.is_empty() {
+                self.go(Step::Deliver(0))?;
+                continue;
+            }
+            for at in self.alive() {
+                if !self.hosts[at].inside.is_empty() {
+                    self.go(Step::Leave(at))?;
+                }
+            }
+            self.drain_and_wait()?;
+        }
+        Err(format!("programs want permits, and do not get them: {self:#?}"))
+    }
+
+    /// Nobody leaves, and the waiters of this host have so many permits soon; then they leave.
+    fn come_in(&mut self, at: usize, permits: u32) -> Result<(), Wrong> {
+        self.come_in_without_leaving(at, permits)?;
+        while !self.hosts[at].inside.is_empty() {
+            self.go(Step::Leave(at))?;
+        }
+        Ok(())
+    }
+
+    fn come_in_without_leaving(&mut self, at: usize, permits: u32) -> Result<(), Wrong> {
+        for _ in 0..3_000 {
+            if self.hosts[at].used() == permits {
+                return Ok(());
+            }
+            if self.messages.is_empty() {
+                self.drain_and_wait()?;
+            } else {
+                self.go(Step::Deliver(0))?;
+            }
+        }
+        Err(format!("host {at} does not get all permits: {self:#?}"))
+    }
+
+    fn drain_and_wait(&mut self) -> Result<(), Wrong> {
+        for at in 0..self.hosts.len() {
+            if self.hosts[at].clone().drained().is_some() {
+                self.go(Step::Drained(at))?;
+            }
+        }
+        if self.messages.is_empty() {
+            for at in 0..self.hosts.len() {
+                if self.hosts[at].is_gone && self.store.now.share_of(&self.hosts[at].name).is_some() {
+                    self.go(Step::Forget(at))?;
+                }
+            }
+            self.go(Step::Wait)?;
+        }
+        Ok(())
+    }
+
+    fn alive(&self) -> Vec<usize> {
+        (0..self.hosts.len()).filter(|at| !self.hosts[*at].is_gone).collect()
+    }
+}

@@ -1,0 +1,195 @@
+//! An engine as etcd is, with the keys of one semaphore: revisions, transactions, leases, watches that tell once.
+
+use turnlock_link_agent::shares::{
+    Compare, Key, Operation, Place, Reply, Request, Share, Snapshot, Total, Watched,
+};
+use turnlock_link_agent::{Failed, Host, Nanoseconds};
+
+/// A watch, and the life of the agent that it is of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Watch {
+    pub host: usize,
+    pub life: u32,
+    pub number: u64,
+    pub what: Watched,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Lease {
+    number: u64,
+    length: Nanoseconds,
+    ends: Nanoseconds,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct Store {
+    pub now: Snapshot,
+    /// The lease of each place, by its host.
+    of_places: Vec<(Host, u64)>,
+    leases: Vec<Lease>,
+    leases_granted: u64,
+    watches: Vec<Watch>,
+    /// What was changed at which revision, since the last compaction.
+    log: Vec<(u64, Watched)>,
+    compacted: u64,
+}
+
+/// Those who are to be told that something changed.
+pub type Told = Vec<Watch>;
+
+impl Store {
+    /// When the next lease ends.
+    pub fn next_end(&self) -> Option<Nanoseconds> {
+        self.leases.iter().map(|lease| lease.ends).min()
+    }
+
+    /// How many keys and watches there are.
+    pub fn size(&self) -> (usize, usize) {
+        let Snapshot { total, shares, places, .. } = &self.now;
+        (usize::from(total.is_some()) + shares.len() + places.len(), self.watches.len())
+    }
+
+    fn holds(&self, host: &Host, compare: Compare) -> bool {
+        match compare {
+            Compare::Created(Key::Place, at) => {
+                self.now.place_of(host).map_or(0, |place| place.created) == at
+            }
+            Compare::Modified(Key::Share, at) => {
+                self.now.share_of(host).map_or(0, |share| share.modified) == at
+            }
+            Compare::Modified(Key::Total, at) => self.now.total.map_or(0, |total| total.modified) == at,
+            Compare::NoShareSince(at) => self.now.shares.iter().all(|share| share.modified <= at),
+            other => unreachable!("{other:?} is compared by no agent"),
+        }
+    }
+
+    /// Carries a request out. `None`: it has no reply.
+    pub fn carry_out(
+        &mut self,
+        now: Nanoseconds,
+        host: &Host,
+        (at, life, number): (usize, u32, u64),
+        request: &Request,
+        told: &mut Told,
+    ) -> Option<Result<Reply, Failed>> {
+        Some(Ok(match request {
+            Request::List => Reply::Listed(self.now.clone()),
+            Request::Transaction { compares, then } => {
+                if !compares.iter().all(|compare| self.holds(host, *compare)) {
+                    return Some(Ok(Reply::Committed(false)));
+                }
+                let has_lease = |operation: &Operation| match operation {
+                    Operation::Queue { lease, .. } => self.leases.iter().any(|one| one.number == *lease),
+                    _ => true,
+                };
+                if !then.iter().all(has_lease) {
+                    return Some(Err(Failed));
+                }
+                self.now.revision += 1;
+                then.iter().for_each(|operation| self.operate(host, *operation, told));
+                Reply::Committed(true)
+            }
+            Request::Lease(turnlock_link_agent::Request::Grant { length }) => {
+                self.leases_granted += 1;
+                let lease = Lease { number: self.leases_granted, length: *length, ends: now + length };
+                self.leases.push(lease);
+                Reply::Lease(turnlock_link_agent::Reply::Granted { lease: lease.number })
+            }
+            Request::Lease(turnlock_link_agent::Request::KeepAlive { lease }) => {
+                let known = self.leases.iter_mut().find(|one| one.number == *lease);
+                let is_alive = known.map(|lease| lease.ends = now + lease.length).is_some();
+                Reply::Lease(turnlock_link_agent::Reply::Alive(is_alive))
+            }
+            Request::Lease(turnlock_link_agent::Request::Revoke { lease }) => {
+                self.end_leases(|one| one == *lease, told);
+                return None;
+            }
+            Request::Lease(other) => unreachable!("{other:?} is no request for a lease"),
+            Request::Watch { what, from } => {
+                self.watches.retain(|watch| watch.host != at);
+                let watch = Watch { host: at, life, number, what: what.clone() };
+                let is_past = self.log.iter().any(|(revision, key)| revision >= from && key == what);
+                if *from <= self.compacted || is_past {
+                    told.push(watch);
+                } else {
+                    self.watches.push(watch);
+                }
+                return None;
+            }
+        }))
+    }
+
+    fn operate(&mut self, host: &Host, operation: Operation, told: &mut Told) {
+        let revision = self.now.revision;
+        match operation {
+            Operation::PutTotal { permits } => self.now.total = Some(Total { permits, modified: revision }),
+            Operation::PutShare { permits } => {
+                self.now.shares.retain(|share| share.host != *host);
+                self.now.shares.push(Share { host: host.clone(), permits, modified: revision });
+                self.changed(&Watched::Shares, told);
+            }
+            Operation::Queue { lease, needs, wants } => {
+                let known = self.now.places.iter_mut().find(|place| place.host == *host);
+                match known {
+                    Some(place) => (place.needs, place.wants) = (needs, wants),
+                    None => {
+                        self.now.places.push(Place { host: host.clone(), created: revision, needs, wants });
+                    }
+                }
+                self.of_places.retain(|(other, _)| other != host);
+                self.of_places.push((host.clone(), lease));
+                self.changed(&Watched::Queue, told);
+                self.changed(&Watched::Place(host.clone()), told);
+            }
+            Operation::Delete(Key::Share) => {
+                self.now.shares.retain(|share| share.host != *host);
+                self.changed(&Watched::Shares, told);
+            }
+            Operation::Delete(_) => self.delete_place(host, told),
+        }
+    }
+
+    fn delete_place(&mut self, host: &Host, told: &mut Told) {
+        self.now.places.retain(|place| place.host != *host);
+        self.of_places.retain(|(other, _)| other != host);
+        self.changed(&Watched::Place(host.clone()), told);
+        self.changed(&Watched::Queue, told);
+    }
+
+    fn changed(&mut self, what: &Watched, told: &mut Told) {
+        self.log.push((self.now.revision, what.clone()));
+        told.extend(self.watches.extract_if(.., |watch| watch.what == *what));
+    }
+
+    fn end_leases(&mut self, ends: impl Fn(u64) -> bool, told: &mut Told) {
+        self.leases.retain(|lease| !ends(lease.number));
+        let gone: Vec<Host> =
+            self.of_places.iter().filter(|(_, lease)| ends(*lease)).map(|(host, _)| host.clone()).collect();
+        for host in gone {
+            self.now.revision += 1;
+            self.delete_place(&host, told);
+        }
+    }
+
+    /// Ends what is over by now.
+    pub fn tick(&mut self, now: Nanoseconds, told: &mut Told) {
+        let over: Vec<u64> =
+            self.leases.iter().filter(|lease| lease.ends <= now).map(|lease| lease.number).collect();
+        self.end_leases(|lease| over.contains(&lease), told);
+    }
+
+    /// Forgets how it came to what is now; those that watch are told that they cannot be told any more.
+    pub fn compact(&mut self, told: &mut Told) {
+        self.log.clear();
+        self.compacted = self.now.revision;
+        told.append(&mut self.watches);
+    }
+
+    /// A person has a host forgotten that is gone.
+    pub fn forget(&mut self, host: &Host, told: &mut Told) {
+        self.now.revision += 1;
+        self.now.shares.retain(|share| share.host != *host);
+        self.changed(&Watched::Shares, told);
+        self.delete_place(host, told);
+    }
+}
