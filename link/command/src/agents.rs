@@ -12,6 +12,7 @@ use crate::{
     print,
     registration::Registration,
     sentences,
+    silence::Silence,
     snapshot::revision,
     watches::{self, Seen, Watch},
 };
@@ -70,8 +71,7 @@ pub struct Agents {
     watch: UnboundedSender<Watch>,
     seen: UnboundedReceiver<Seen>,
     tokens_at: Nanoseconds,
-    /// Since when the engine has not answered.
-    silent_since: Option<Nanoseconds>,
+    silence: Silence,
 }
 
 impl Agents {
@@ -106,7 +106,7 @@ impl Agents {
             watch,
             seen,
             tokens_at: now + TOLD_TOKENS,
-            silent_since: None,
+            silence: Silence::default(),
         };
         for (at, local) in locks.into_iter().enumerate() {
             let found = local.found();
@@ -243,14 +243,14 @@ impl Agents {
                 self.move_away(at, REST);
             }
             Told::Answered { lock, answer, .. } if self.all[lock].leaving == Leaving::AwaitsAnswers => {
-                self.note_silence(&answer);
+                self.silence.note(&answer, self.config.mode);
                 self.all[lock].calls -= 1;
                 self.leave_if_answered(lock)?;
             }
             Told::Answered { answer: Err(NoAnswer::Unregistered), .. } => return Ok(false),
             Told::Answered { lock, call, answer } => {
                 self.all[lock].calls -= 1;
-                self.note_silence(&answer);
+                self.silence.note(&answer, self.config.mode);
                 let answer = match (self.all[lock].leaving, answer) {
                     (Leaving::Leaves, Ok(Reply::Listed(known))) => self.on_listed_leaving(lock, known),
                     (_, answer) => answer,
@@ -259,22 +259,6 @@ impl Agents {
             }
         }
         Ok(true)
-    }
-
-    /// Says when etcd stops to answer, and when it answers again.
-    fn note_silence(&mut self, answer: &Result<Reply, NoAnswer>) {
-        match (answer, self.silent_since) {
-            (Err(NoAnswer::Failed(why)), None) => {
-                self.silent_since = Some(os::now());
-                print::message(&sentences::silent(why, self.config.mode));
-            }
-            (Ok(_), Some(since)) => {
-                let seconds = (os::now() - since) as f64 / 1e9;
-                print::message(&format!("etcd answers again, after {seconds:.1} s"));
-                self.silent_since = None;
-            }
-            _ => {}
-        }
     }
 
     /// Returns whether that is begun; not if it was.

@@ -50,6 +50,14 @@ async fn carry_out(
             let transaction = transaction(keys, registration, &compares, &then);
             Reply::Committed(client.txn(transaction).await?.succeeded())
         }
+        Request::Watch { .. } => return Ok(Err(NoAnswer::Failed("a watch has no answer".into()))),
+        of_lease => self::of_lease(client, of_lease).await?,
+    }))
+}
+
+/// Carries out a request that is about a lease.
+pub async fn of_lease(mut client: Client, request: Request) -> Result<Reply, Error> {
+    Ok(match request {
         Request::Grant { length } => {
             // Whole seconds.
             let seconds = length.div_ceil(1_000_000_000).max(1);
@@ -64,8 +72,10 @@ async fn carry_out(
             client.lease_revoke(revision(lease)).await?;
             Reply::Alive(false)
         }
-        Request::Watch { .. } => return Ok(Err(NoAnswer::Failed("a watch has no answer".into()))),
-    }))
+        Request::List | Request::Transaction { .. } | Request::Watch { .. } => {
+            unreachable!("{request:?} is about no lease")
+        }
+    })
 }
 
 /// By one read, with the registration: at one moment.

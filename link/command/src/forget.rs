@@ -6,7 +6,7 @@ use crate::{
     failure::Failure,
     keys,
     members::Members,
-    print,
+    print, semaphores,
     snapshot::{self, revision},
     status::locks,
     values::{Registered, Stored},
@@ -60,6 +60,8 @@ impl Forget {
                 names.push(format!("{name:?}"));
             }
         }
+        let permits = semaphores::seen::forget(&members, &self.cluster, &self.host).await?;
+        names.extend(permits.iter().map(|name| format!("its permits of {name:?}")));
         if names.is_empty() && !was_registered {
             let why = format!(
                 "host {:?} has no lock below {:?}, and no agent: see `turnlock-link status` for the hosts that there are",

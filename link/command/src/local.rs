@@ -1,6 +1,6 @@
 //! The lock file: its linked locks, and what is done with them.
 
-use crate::{exit, failure::Failure};
+use crate::{exit, failure::Failure, semaphores};
 use std::{
     path::{Path, PathBuf},
     sync::Arc,
@@ -27,6 +27,8 @@ pub struct Local {
 pub struct LocalFile {
     agent: LinkAgent,
     pub locks: Vec<Local>,
+    /// The semaphores among them, which have agents of their own.
+    pub semaphores: Vec<semaphores::Named>,
 }
 
 /// The linked locks that are asked for.
@@ -35,11 +37,13 @@ pub struct Named<'a> {
     pub locks: &'a [String],
     /// Rwlocks; one that is not there is created.
     pub rwlocks: &'a [String],
+    /// Semaphores, with how many permits; one that is not there is created.
+    pub semaphores: &'a [(String, u32)],
 }
 
 impl Named<'_> {
     fn is_none(&self) -> bool {
-        self.locks.is_empty() && self.rwlocks.is_empty()
+        self.locks.is_empty() && self.rwlocks.is_empty() && self.semaphores.is_empty()
     }
 }
 
@@ -67,10 +71,15 @@ pub fn open(path: &Path, named: &Named, host: &str) -> Result<LocalFile, Failure
         })?;
         Ok(Local { name, linked: Arc::new(linked), path: file.path() })
     };
+    let (semaphores, all): (Vec<_>, Vec<_>) =
+        all.into_iter().partition(|name| semaphores::is_semaphore(&file, name));
+    let semaphores = semaphores.into_iter().map(|name| (name, None));
+    let named_so = named.semaphores.iter().map(|(name, permits)| (name.clone(), Some(*permits)));
+    let semaphores = semaphores.chain(named_so).collect();
     let rwlocks = named.rwlocks.iter().map(|name| (name.clone(), true));
     let all = all.into_iter().map(|name| (name, false)).chain(rwlocks);
     let locks = all.map(|(name, is_rwlock)| attach(name, is_rwlock)).collect::<Result<_, Failure>>()?;
-    Ok(LocalFile { agent, locks })
+    Ok(LocalFile { agent, locks, semaphores })
 }
 
 fn linked_locks(path: &Path) -> Result<Vec<String>, Failure> {

@@ -16,7 +16,9 @@ mod os;
 mod print;
 mod registration;
 mod run;
+mod semaphores;
 mod sentences;
+mod silence;
 mod snapshot;
 mod status;
 mod values;
@@ -29,8 +31,9 @@ use std::process::ExitCode;
 ///
 /// A linked lock is a mutex or a rwlock in a lock file whose programs enter only while their host has the lock's privilege. An agent on each host
 /// brings the privilege there when a program wants the lock, first come first served among hosts, and gives it up when another host wants
-/// it. Of a rwlock several hosts have it to read at once. Programs need no change: they open the lock by its name. While the lock is home an
-/// entry costs what it costs at any other, and etcd is asked nothing.
+/// it. Of a rwlock several hosts have it to read at once; of a semaphore each host has some of the permits, which go where they are wanted.
+/// Programs need no change: they open the lock by its name. While the lock is home an entry costs what it costs at any other, and etcd is
+/// asked nothing.
 #[derive(Parser)]
 #[command(name = "turnlock-link", version, max_term_width = 100)]
 #[command(after_help = "\

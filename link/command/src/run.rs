@@ -9,6 +9,7 @@ use crate::{
     local::{self, Named},
     print,
     registration::Registration,
+    semaphores::{self, Semaphores},
     sentences,
 };
 use std::path::PathBuf;
@@ -44,6 +45,10 @@ pub struct Run {
     /// A linked rwlock, which is created if it is not there; may be said several times. Its readers may be of several hosts at once
     #[arg(long, value_name = "NAME")]
     rwlock: Vec<String>,
+    /// A linked semaphore of N permits, which is created if it is not there; may be said several times. Its permits are shared out among the
+    /// hosts, which all say the same number
+    #[arg(long, value_name = "NAME=N", value_parser = semaphore)]
+    semaphore: Vec<(String, u32)>,
     /// This host's name: no other has the same one
     #[arg(long, value_name = "NAME", value_parser = keys::host)]
     host: Host,
@@ -90,16 +95,34 @@ impl Run {
         Ok(Config { mode: Mode::Leased, lease, margin: lease / 5, answer, fresh, fresh_at_home, ..config })
     }
 
+    fn named(&self) -> Named<'_> {
+        Named { locks: &self.locks, rwlocks: &self.rwlock, semaphores: &self.semaphore }
+    }
+
     /// Runs it.
     pub fn run(&self) -> Result<(), Failure> {
         let mut config = self.config()?;
-        let local =
-            local::open(&self.file, &Named { locks: &self.locks, rwlocks: &self.rwlock }, &self.host)?;
+        let local = local::open(&self.file, &self.named(), &self.host)?;
+        if config.mode == Mode::Leased
+            && let Some((name, _)) = local.semaphores.first()
+        {
+            let why = format!(
+                "{name:?} is a semaphore, whose permits are kept by the hosts that have them, and --lease was asked for: run an agent without it \
+                 for the semaphores, of a lock file of their own, by a --host of its own"
+            );
+            return Err(Failure::new(exit::USAGE, why));
+        }
+        let semaphores = (!local.semaphores.is_empty())
+            .then(|| semaphores::open(&self.file, &local.semaphores, &self.host))
+            .transpose()?;
         let runtime = runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| Failure::of_system("cannot begin", error))?;
         let ended = runtime.block_on(async {
             let members = self.cluster.connect().await?;
             let home = local.locks.iter().find(|lock| lock.linked.is_home()).map(|lock| lock.name.as_str());
+            let mut shares = semaphores.iter().flat_map(|semaphores| &semaphores.all);
+            let home =
+                home.or_else(|| shares.find(|one| one.linked.share() > 0).map(|one| one.name.as_str()));
             let (cluster, host) = (&self.cluster, &self.host);
             let registration = Registration::register(&members, cluster, host, &self.file, home).await?;
             if config.mode == Mode::Leased
@@ -109,14 +132,43 @@ impl Run {
                 config.distrust = config.lease + config.lease / 100;
                 print::message(&sentences::distrusts(&version, config.lease));
             }
-            let agents = Agents::begin(members, cluster.prefix(), host, registration, config, local)?;
-            print::message(&format!("host {host:?}: {} of {}", agents.names(), self.file.display()));
-            agents.run(self.leave).await
+            let prefix = cluster.prefix();
+            let semaphores = semaphores.map(|semaphores| {
+                Semaphores::begin(members.clone(), prefix, host, registration.clone(), config, semaphores)
+            });
+            let semaphores = semaphores.transpose()?;
+            let agents = (!local.locks.is_empty())
+                .then(|| Agents::begin(members, prefix, host, registration, config, local))
+                .transpose()?;
+            let names: Vec<_> =
+                agents.iter().map(Agents::names).chain(semaphores.iter().map(Semaphores::names)).collect();
+            print::message(&format!("host {host:?}: {} of {}", names.join(", "), self.file.display()));
+            // What ends the one ends the other.
+            let (locks, permits) = tokio::join!(
+                async { if let Some(agents) = agents { agents.run(self.leave).await } else { Ok(()) } },
+                async {
+                    if let Some(semaphores) = semaphores { semaphores.run(self.leave).await } else { Ok(()) }
+                },
+            );
+            locks.and(permits)
         });
         // A thread that waits for a lock, to move it away, ends with the process, and is reaped.
         runtime.shutdown_background();
         ended
     }
+}
+
+/// Returns the name of a semaphore, and how many permits it has.
+fn semaphore(text: &str) -> Result<(String, u32), String> {
+    let wrong = || {
+        format!(
+            "{text:?} is not NAME=N, a semaphore's name and how many permits it has, 1 to {}",
+            u32::MAX - 1
+        )
+    };
+    let (name, permits) = text.rsplit_once('=').ok_or_else(wrong)?;
+    let permits = permits.parse().ok().filter(|permits| (1..u32::MAX).contains(permits)).ok_or_else(wrong)?;
+    Ok((name.into(), permits))
 }
 
 #[cfg(test)]

@@ -36,6 +36,27 @@ pub fn lost(name: &str) -> String {
     )
 }
 
+/// This host had permits that are not its own any more.
+pub fn robbed_of_permits(name: &str) -> String {
+    format!(
+        "{name:?}: this host had permits that are not its own any more: it was forgotten, while its programs went on. Those that are inside are \
+         not counted at other hosts"
+    )
+}
+
+/// The other hosts share another number of permits.
+pub fn other_total(name: &str, ours: u32, theirs: u32) -> String {
+    format!(
+        "{name:?} has {ours} permits here, and {theirs} at the other hosts: this agent takes none of them. Remove it here, and create it with \
+         {theirs}; or, to change it for all, give it another name"
+    )
+}
+
+/// An agent could not wait until programs have given permits back.
+pub fn not_drained(name: &str, why: &impl std::fmt::Display) -> String {
+    format!("{name:?}: its permits could not be waited for, which will be tried again: {why}")
+}
+
 /// The other hosts have the lock in this mode.
 pub fn refused(name: &str, mode: Mode) -> String {
     let (theirs, how) = match mode {

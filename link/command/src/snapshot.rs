@@ -66,7 +66,8 @@ pub fn revision(number: u64) -> i64 {
     i64::try_from(number).expect("it came from etcd")
 }
 
-fn foreign(pair: &KeyValue) -> String {
+/// Returns what is said of a key that is none of this program's.
+pub fn foreign(pair: &KeyValue) -> String {
     format!(
         "the key {} in etcd, {:?}, is not one of turnlock-link, or of a later one: use a prefix that nothing else writes below",
         String::from_utf8_lossy(pair.key()),

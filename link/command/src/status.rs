@@ -7,6 +7,7 @@ use crate::{
     keys::Read,
     members::Members,
     print::{self, fit},
+    semaphores::seen,
     snapshot::assemble,
     values::{Registered, StoredData},
 };
@@ -45,6 +46,7 @@ struct Shown {
     prefix: String,
     hosts: Vec<ShownHost>,
     locks: Vec<ShownLock>,
+    semaphores: Vec<seen::Shown>,
 }
 
 #[derive(Serialize)]
@@ -107,7 +109,9 @@ impl Status {
             reserved: known.state.as_ref().map_or(0, |state| state.reserved).to_string(),
             data: known.state.map_or(StoredData::Consistent, |state| state.data.into()),
         });
-        Ok(Shown { prefix: prefix.all().into(), hosts: hosts.collect(), locks: locks.collect() })
+        let semaphores = seen::all(&members, &self.cluster).await?.into_iter();
+        let semaphores = semaphores.map(|(name, known)| seen::Shown::new(name, &known)).collect();
+        Ok(Shown { prefix: prefix.all().into(), hosts: hosts.collect(), locks: locks.collect(), semaphores })
     }
 }
 
@@ -120,7 +124,11 @@ impl Shown {
         };
         let number = |of: usize, what| format!("{of} {what}{}", if of == 1 { "" } else { "s" });
         let (hosts, locks) = (number(self.hosts.len(), "host"), number(self.locks.len(), "lock"));
-        line(format!("{hosts}, {locks} below {:?}", self.prefix));
+        let semaphores = match self.semaphores.len() {
+            0 => String::new(),
+            several => format!(", {}", number(several, "semaphore")),
+        };
+        line(format!("{hosts}, {locks}{semaphores} below {:?}", self.prefix));
         for ShownHost { host, file, forgotten } in &self.hosts {
             let forgotten = if *forgotten { ", forgotten" } else { "" };
             line(format!("host {host:?}: {file}{forgotten}"));
@@ -146,6 +154,7 @@ impl Shown {
                 "lock {name:?}: {at} ({mode}), fencing tokens up to {reserved} are reserved{waiting}{data}"
             ));
         }
+        self.semaphores.iter().for_each(|semaphore| line(semaphore.text()));
         text
     }
 }

@@ -13,6 +13,7 @@ mod reading;
 mod refused;
 mod requests;
 mod rwlocks;
+mod semaphores;
 mod tls;
 mod torture;
 
@@ -21,6 +22,7 @@ support::watched_for_seconds!(support::watchdog::USUAL);
 use host::holder;
 use reading::reader;
 use rwlocks::writer;
+use semaphores::taker;
 use torture::victim;
 
-support::roles! { holder, reader, victim, writer }
+support::roles! { holder, reader, taker, victim, writer }

@@ -1,0 +1,97 @@
+//! The lock file: its linked semaphores, and what is done with them.
+
+use crate::failure::Failure;
+use std::{path::Path, sync::Arc, thread, time::Duration};
+use turnlock::{AnyLock, Error, LinkAgent, LinkedSemaphore, LockFile, Semaphore};
+use turnlock_link_agent::shares::Demand;
+
+/// How long a look for programs that want permits takes at most: as long as the end of the agent may wait for it.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// A linked semaphore that has this agent.
+pub struct Local {
+    pub name: String,
+    pub linked: Arc<LinkedSemaphore>,
+}
+
+/// The file's agent of semaphores, and these.
+pub struct LocalSemaphores {
+    agent: LinkAgent,
+    pub all: Vec<Local>,
+}
+
+/// A semaphore that is asked for, and how many permits it is to have; `None`: as many as the one that is there.
+pub type Named = (String, Option<u32>);
+
+/// Returns whether the file has a semaphore of this name.
+pub fn is_semaphore(file: &LockFile, name: &str) -> bool {
+    matches!(file.open_any(name), Ok(AnyLock::Semaphore(_)))
+}
+
+/// Takes these semaphores on.
+///
+/// # Errors
+/// One of them is not linked, has another number of permits, or has an agent; and those of the library.
+pub fn open(path: &Path, named: &[Named], host: &str) -> Result<LocalSemaphores, Failure> {
+    let of_file = |error: Error| Failure::of_file(&error);
+    let label = format!("turnlock-link {host}");
+    let file = LockFile::options().label(&label).open(path).map_err(of_file)?;
+    let agent = file.link_agent(&label).map_err(of_file)?;
+    let attach = |(name, permits): &Named| {
+        let linked = semaphore(&file, name, *permits).and_then(|found| agent.attach_semaphore(&found));
+        let linked = linked.map_err(|error| {
+            let Failure { code, why } = of_file(error);
+            Failure::new(code, format!("{name:?}: {why}"))
+        })?;
+        Ok(Local { name: name.clone(), linked: Arc::new(linked) })
+    };
+    let all = named.iter().map(attach).collect::<Result<_, Failure>>()?;
+    Ok(LocalSemaphores { agent, all })
+}
+
+fn semaphore(file: &LockFile, name: &str, permits: Option<u32>) -> Result<Semaphore, Error> {
+    match permits {
+        Some(permits) => file.semaphore_options().permits(permits).linked(true).open(name),
+        None => file.semaphore_options().must_exist(true).open(name),
+    }
+}
+
+impl Local {
+    /// Returns what programs have and want just now.
+    pub fn demand(&self) -> Demand {
+        let demand = self.linked.demand();
+        let fits = |permits: u64| u32::try_from(permits).unwrap_or(u32::MAX);
+        Demand { used: fits(demand.used), awaited: fits(demand.awaited), first: demand.first }
+    }
+}
+
+impl LocalSemaphores {
+    /// Has `wanted` called with the place of each semaphore that a program wanted permits of in vain, and how many, by a thread of its own, for
+    /// as long as it returns `true`. `failed` is called if that cannot be told any more.
+    pub fn tell_wishes(
+        self,
+        wanted: impl Fn(usize, u32) -> bool + Send + 'static,
+        failed: impl FnOnce(Error) + Send + 'static,
+    ) -> std::io::Result<Vec<Local>> {
+        let linked: Vec<_> = self.all.iter().map(|one| one.linked.clone()).collect();
+        let agent = self.agent;
+        let look = move || {
+            loop {
+                match agent.wait(LOOK) {
+                    Ok(false) => {}
+                    Ok(true) => {
+                        let wishes = linked.iter().map(|one| one.take_wanted()).enumerate();
+                        for (at, permits) in wishes.filter(|(_, permits)| *permits > 0) {
+                            if !wanted(at, permits) {
+                                return;
+                            }
+                        }
+                    }
+                    Err(error) => return failed(error),
+                }
+            }
+        };
+        thread::Builder::new().name("permits".into()).spawn(look)?;
+        Ok(self.all)
+    }
+}
