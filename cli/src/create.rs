@@ -65,6 +65,9 @@ struct NamedAtOnce {
     /// times
     #[arg(long, value_name = "NAME")]
     linked_rwlock: Vec<String>,
+    /// A linked semaphore of N permits, which are shared out among hosts: this one has none until an agent brings some; may be said several times
+    #[arg(long, value_name = "NAME=N", value_parser = semaphore)]
+    linked_semaphore: Vec<(String, u32)>,
 }
 
 impl NamedAtOnce {
@@ -88,6 +91,9 @@ impl NamedAtOnce {
         for name in &self.linked_rwlock {
             file.rwlock_options().default_death_policy(DeathPolicy::Release).linked(true).open(name)?;
         }
+        for (name, permits) in &self.linked_semaphore {
+            file.semaphore_options().permits(*permits).linked(true).open(name)?;
+        }
         Ok(())
     }
 }
@@ -98,6 +104,16 @@ fn barrier(text: &str) -> Result<(String, u32), String> {
     let (name, parties) = text.rsplit_once('=').ok_or_else(wrong)?;
     let parties = parties.parse().ok().filter(|parties| (1..=4096).contains(parties)).ok_or_else(wrong)?;
     Ok((name.into(), parties))
+}
+
+/// Returns the name of a semaphore, and how many permits it has.
+fn semaphore(text: &str) -> Result<(String, u32), String> {
+    let most = u32::MAX - 1;
+    let wrong =
+        || format!("{text:?} is not NAME=N, a semaphore's name and how many permits it has, 1 to {most}");
+    let (name, permits) = text.rsplit_once('=').ok_or_else(wrong)?;
+    let permits = permits.parse().ok().filter(|permits| (1..=most).contains(permits)).ok_or_else(wrong)?;
+    Ok((name.into(), permits))
 }
 
 /// What a lock file is to be like if it is created now.

@@ -73,8 +73,13 @@ pub fn link(lock: &LockStatus) -> String {
     };
     match link.agent {
         Some(_) => text.into(),
-        None => format!("{text}, {BAD}no agent is attached{BAD:#}"),
+        None => format!("{text}{}", no_agent()),
     }
+}
+
+/// Returns what is said where a linked lock has no agent.
+pub fn no_agent() -> String {
+    format!(", {BAD}no agent is attached{BAD:#}")
 }
 
 /// Returns what happened at a lock: "1204 acquisitions since it was created, 17 had to wait, 2 ran out of time".

@@ -244,7 +244,13 @@ fn describe_lock(text: &mut String, lock: &LockStatus, path: &Path, columns: usi
         (None, Some(permits)) => {
             let taken: u64 =
                 lock.holders.iter().map(|holder| u64::from(holder.claim.permits.unwrap_or(0))).sum();
-            format!("{taken} of {permits} permits taken")
+            match lock.link.and_then(|link| Some((link.share?, link.agent))) {
+                None => format!("{taken} of {permits} permits taken"),
+                Some((share, agent)) => {
+                    let agent = if agent.is_some() { String::new() } else { describe::no_agent() };
+                    format!("{taken} of this host's {share} permits taken, {permits} over all hosts{agent}")
+                }
+            }
         }
         (None, None) if lock.holders.is_empty() && lock.state == "not_recoverable" && !is_away(lock) => {
             format!("{BAD}closed{BAD:#}, last fencing token {token}")

@@ -13,7 +13,7 @@ struct Term {
     is_used: fn(&FileStatus) -> bool,
 }
 
-const TERMS: [Term; 24] = [
+const TERMS: [Term; 25] = [
     Term {
         word: "slot",
         meaning: "a place for one that takes part, a thread as a rule, from its first lock to its end",
@@ -51,7 +51,12 @@ const TERMS: [Term; 24] = [
     Term {
         word: "linked",
         meaning: "its holders are of one host at a time; away: another host may have it; an agent sees to that",
-        is_used: |file| any(file, |lock| lock.link.is_some()),
+        is_used: |file| any(file, |lock| lock.link.is_some_and(|link| link.share.is_none())),
+    },
+    Term {
+        word: "this host's",
+        meaning: "the permits are shared out among several hosts, and go where they are wanted; an agent sees to that",
+        is_used: |file| any(file, |lock| lock.link.is_some_and(|link| link.share.is_some())),
     },
     Term {
         word: "a death releases it",

@@ -68,10 +68,11 @@ fn kind(lock: &LockStatus) -> Line<'static> {
         text += ", recursive";
     }
     if let Some(link) = lock.link {
-        text += match (link.home, link.to_read) {
-            (true, true) => ", linked, home to read",
-            (true, false) => ", linked, home",
-            (false, _) => ", linked, away",
+        text += &match (link.share, link.home, link.to_read) {
+            (Some(share), ..) => format!(", linked, {share} permits here"),
+            (None, true, true) => ", linked, home to read".into(),
+            (None, true, false) => ", linked, home".into(),
+            (None, false, _) => ", linked, away".into(),
         };
     }
     if let Some(permits) = lock.permits {

@@ -81,3 +81,30 @@ fn a_command_that_reads_under_the_lease_of_a_rwlock_does_not_outlive_it() {
     assert_eq!(output.status.code(), Some(128 + 15), "{}", errors(&output));
     assert!(errors(&output).contains("was not renewed: asked the command to end"), "{}", errors(&output));
 }
+
+#[test]
+fn a_command_runs_with_permits_that_this_host_has_of_a_linked_semaphore() {
+    let fixture = Fixture::new();
+    let created =
+        |wanted| limit::output(&mut fixture.command("create", &["--linked-semaphore", wanted], &[])).unwrap();
+    let refused = created("jobs");
+    assert!(errors(&refused).contains("is not NAME=N"), "{}", errors(&refused));
+    assert!(created("jobs=10").status.success());
+    let text = fixture.status_text();
+    assert!(
+        text.contains("0 of this host's 0 permits taken, 10 over all hosts, no agent is attached"),
+        "{text}"
+    );
+    let run = |options: &[&str]| {
+        let permits = ["--lock", "jobs", "--permits", "3"];
+        fixture.run(&[&permits, options].concat(), &["sh", "-c", "exit 7"]).status.code()
+    };
+    assert_eq!(run(&["--timeout", "0.01"]), Some(1));
+    let file = LockFile::open(&fixture.file).unwrap();
+    let agent = file.link_agent("agent").unwrap();
+    let linked = agent.attach_semaphore(&file.semaphore("jobs").unwrap()).unwrap();
+    linked.set_share(4).unwrap();
+    assert_eq!(run(&[]), Some(7));
+    let text = fixture.status_text();
+    assert!(text.contains("0 of this host's 4 permits taken, 10 over all hosts\n"), "{text}");
+}
