@@ -165,7 +165,7 @@ impl World {
                 self.oracle().elsewhere = 0;
                 return drain::set(attempt.site.lock(), self.plan.permits);
             }
-            Deed::Move => {}
+            Deed::Move | Deed::ToRead => {}
         }
         if self.link().is_away() {
             // Its predecessor's death left it so.
