@@ -31,7 +31,7 @@ fn no_program_is_inside_while_it_is_away() {
 fn one_that_gives_up_leaves_nothing_behind() {
     for (hurried, name) in [(TRY, "try"), (TIMED, "short wait")] {
         let plan = Plan::queue(&[&[MOVE], &[hurried, LOCK]]).linked();
-        let tally = hold(&format!("an agent and a {name}"), &[plan.usual_preemptions(3)], 100);
+        let tally = hold(&format!("an agent and a {name}"), &[plan.usual_preemptions(2)], 100);
         assert!(get(&tally.withdrawals) > 0, "no participant ever withdrew");
     }
 }
