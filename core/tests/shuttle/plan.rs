@@ -97,19 +97,12 @@ impl Plan {
 
     /// How long the lock may be free while all that want it sleep, in nanoseconds: not at all where a wake-up comes for each.
     pub fn longest_idle(&self) -> u64 {
-        // What a dead agent leaves undone is found at the end of a nap, besides what a dead program does; a stopped one may be passed over first.
-        let for_agent = match (self.link, self.stop, self.die) {
-            (true, true, _) => 500_000_000,
-            (true, _, true) => 100_000_000,
-            _ => 0,
-        };
-        for_agent
-            + if self.stop {
-                500_000_000
-            } else if self.die || self.bias {
-                100_000_000
-            } else {
-                0
-            }
+        if self.stop {
+            500_000_000
+        } else if self.die || self.bias {
+            100_000_000
+        } else {
+            0
+        }
     }
 }
