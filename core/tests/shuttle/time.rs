@@ -69,10 +69,10 @@ impl World {
                 .filter(|(_, task)| lifetimes.is_mortal(*task))
                 .for_each(|(_, task)| lifetimes.set(*task, 0));
         }
-        // While it acts for a dead one it is waited for like a holder, and so it is from its entry step on.
-        let may_stop =
-            plan.stop && Some(slot) != plan.agent() && task != 0 && !oracle.reaps[slot].load(SeqCst);
-        if may_stop && chance(100) && !self.is_entering(slot) {
+        // While it acts for a dead one it is waited for like a holder, and so it is from its entry step on. To look whether it has taken that is a step:
+        // it may begin to act for a dead one before that.
+        let may_stop = plan.stop && Some(slot) != plan.agent() && task != 0;
+        if may_stop && chance(100) && !self.is_entering(slot) && !oracle.reaps[slot].load(SeqCst) {
             count(&oracle.tally.stopped);
             lifetimes.stop(task, oracle.kernel.now() + thread_rng().gen_range(1..LONGEST_STOP));
         }
