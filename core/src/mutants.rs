@@ -268,6 +268,12 @@ pub enum Mutant {
     HomeUnheard,
     /// A program says that it wants a linked lock, and does not wake the agent.
     WantsUnheard,
+    /// A waiter that is not at the head of the queue does not tell the agent of a linked lock that it waits.
+    HeadAloneTells,
+    /// An agent that moves a lock away does not look whether participants let others pass.
+    StandbyUnwanted,
+    /// A waiter at the head of the queue tells the agent once, also where the lock came home meanwhile.
+    ToldOnce,
     /// An agent forgets that its lock is wanted after it brought it home, also where that was said after.
     WantForgotten,
     /// A bias begins at a linked lock that is leased.
@@ -282,7 +288,7 @@ pub enum Mutant {
 
 impl Mutant {
     /// Every mutant. The table in `docs/reliability.md` says what catches it.
-    pub const ALL: [Mutant; 134] = [
+    pub const ALL: [Mutant; 137] = [
         Mutant::NoChoosing,
         Mutant::NoFenceAfterChoosing,
         Mutant::NoFenceBeforeWait,
@@ -412,6 +418,9 @@ impl Mutant {
         Mutant::ToReadBeforeToken,
         Mutant::HomeUnheard,
         Mutant::WantsUnheard,
+        Mutant::HeadAloneTells,
+        Mutant::StandbyUnwanted,
+        Mutant::ToldOnce,
         Mutant::WantForgotten,
         Mutant::BiasUnderLease,
         Mutant::GivesBackUndrained,

@@ -54,7 +54,7 @@ pub(super) fn health<F: FileClaims>(named: &Named, lock: &FileLock<'_, F>) -> He
 fn link_of(lock: &LockView) -> LinkStatus {
     let link = link(lock);
     let lease_end = link.lease_end.load(Relaxed);
-    let share = (link.total.load(Relaxed) != 0).then(|| lock.words.permits.load(Relaxed));
+    let share = link.is_shared_out().then(|| lock.words.permits.load(Relaxed));
     let left = || Duration::from_nanos(lease_end.saturating_sub(clock::boot_ns())).as_secs_f64();
     LinkStatus {
         home: !link.is_away() && share != Some(0),

@@ -233,7 +233,7 @@ fn check_unused<F: FileClaims>(site: &FileSite<F>, claim: F::Claim, name: &str) 
         }
     }
     let (link, words) = (link(&lock.lock), lock.lock.words);
-    let has_no_share = link.total.load(Relaxed) != 0 && words.permits.load(Relaxed) == 0;
+    let has_no_share = link.is_shared_out() && words.permits.load(Relaxed) == 0;
     let is_away = link.is_away() || has_no_share;
     if is_linked(lock.view, lock.region) && (is_away || link.agent().is_some()) {
         return in_use(format!(

@@ -398,4 +398,8 @@ impl<'a, F: FileClaims> Lock for FileLock<'a, F> {
             self.standby().unpark_designated::<Linux>();
         }
     }
+
+    fn stands_by(&self, counts: impl Fn(usize) -> bool) -> bool {
+        self.standby().has(counts)
+    }
 }

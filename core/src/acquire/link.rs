@@ -13,8 +13,9 @@ use crate::algorithm::{
     ownership::Health,
 };
 use crate::error::{Error, Result};
-use crate::sync::Ordering::Relaxed;
+use crate::sync::{Ordering::Relaxed, full_fence};
 use crate::trace::{self, Step};
+use std::cell::Cell;
 
 /// What a participant with such a claim wants of the link.
 #[inline]
@@ -95,8 +96,17 @@ pub fn wait_until_admitted<S: Site>(attempt: &Attempt<S>, waiter: &mut S::Waiter
     // The agent unparks those that are parked at its slot. Without one the participant sleeps at its own slot, from nap to nap; so it does
     // where the word was written over.
     let spot = || link.agent().filter(|slot| *slot < lock.slots()).unwrap_or(me);
+    let just_told = Cell::new(true);
+    let spot_with_need = || {
+        // Home, and used up or with a lease that has ended: again from nap to nap. It may have come home since, for those that passed over this
+        // participant. An agent that moves it away finds it in the queue.
+        if !just_told.replace(false) && !link.is_away() {
+            call_agent(lock, wish);
+        }
+        spot()
+    };
     let is_only_to_read = || wish == Wish::Write && link.is_home_to_read();
-    bias::wait_in_place(waiter, spot, || {
+    bias::wait_in_place(waiter, spot_with_need, || {
         !link.admits(wish, || attempt.site.boot_time()) && !is_only_to_read()
     })?;
     if !is_only_to_read() {
@@ -127,13 +137,31 @@ fn call_agent(lock: &impl Lock, wish: Wish) {
 /// head of the queue, may not have come to that yet, and may be a try itself.
 #[cold]
 pub fn note_failed_try<S: Site>(attempt: &Attempt<S>) {
+    tell_agent(attempt);
+    share::tell_agent(attempt);
+}
+
+/// Tells the agent that the participant wants the lock, if it is away, or home to read and more is wanted. Returns whether it told it.
+fn tell_agent<S: Site>(attempt: &Attempt<S>) -> bool {
     let lock = attempt.site.lock();
     let wish = wish_of(attempt.hold_class());
     let is_shut = |link: Link<'_>| link.is_away() || wish == Wish::Write && link.is_home_to_read();
-    if attempt.config.is_linked && lock.link().is_some_and(is_shut) {
+    let link = lock.link().filter(|_| attempt.config.is_linked);
+    // Of a semaphore the share says it.
+    let tells = link.is_some_and(|link| !link.is_shared_out() && is_shut(link));
+    if tells {
         call_agent(lock, wish);
     }
-    share::tell_agent(attempt);
+    tells
+}
+
+/// Does what [`tell_agent`] does until it was done once, for a participant that is not at the head of the queue: it waits, and the one whose part it
+/// would be may be stopped before it has come to that. While the lock is away no waiter passes over that one.
+#[inline]
+pub fn tell_agent_once<S: Site>(attempt: &Attempt<S>, was_told: &Cell<bool>) {
+    if attempt.config.is_linked && !was_told.get() {
+        was_told.set(tell_agent(attempt));
+    }
 }
 
 /// Writes `agent` down as the lock's agent, if it has none. Returns whether that was done.
@@ -183,13 +211,16 @@ pub fn renew_lease(lock: &impl Lock, agent: usize, end: u64) {
     }
 }
 
-/// Says that the lock is wanted, if a participant other than `me` is in the queue. A waiter says it once: the last agent, now dead, may
-/// have taken that; and one that slept while the lock was home, and was passed over, waits as if it had been away all the time.
+/// Says that the lock is wanted, if a participant other than `me` is in the queue, or lets others pass. A waiter says it once: the last agent, now
+/// dead, may have taken that; and one that slept while the lock was home, and was passed over, waits as if it had been away all the time.
 fn want_for_waiters(lock: &impl Lock, me: usize) {
     let queue = lock.queue();
+    // After the lock is away. Partners: the fences in `wait::Waiter::stand_by`, after a waiter says that it lets others pass. If ours comes first, its
+    // last look sees that the lock is away; if theirs does, we see that it waits.
+    full_fence();
     for wish in [Wish::Read, Wish::Write] {
         let wants = |slot: usize| wish_of(queue.claims.hold_class(queue.claims.read(slot))) == wish;
-        if queue.is_another_queued(me, wants) {
+        if queue.is_another_queued(me, wants) || lock.stands_by(wants) {
             call_agent(lock, wish);
         }
     }

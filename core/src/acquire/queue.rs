@@ -1,7 +1,7 @@
 //! The queue: through the doorway to its head, from there to the lock, and out again.
 
 use super::{
-    eviction,
+    eviction, link,
     local::{Holding, Idle},
     share,
     site::{
@@ -15,6 +15,7 @@ use crate::algorithm::{
 use crate::error::{Error, Result};
 use crate::sync::{Ordering::Relaxed, full_fence, spin_hint};
 use crate::trace::{self, Step};
+use std::cell::Cell;
 
 /// Takes the lock, or waits for it as long as `limit` says. `idle`: what is left of this participant's last acquisition.
 pub fn acquire<S: Site>(attempt: &Attempt<S>, limit: Limit, idle: Idle) -> Result<Holding> {
@@ -122,11 +123,19 @@ pub struct QueueWait<'a, S: Site> {
     skipped: Skipped,
     /// What it did about the reservations before it.
     revocations: <HeadOf<S> as QueueHead>::Revocations,
+    /// Whether it told the agent of a linked lock that it waits, behind others.
+    agent_was_told: Cell<bool>,
 }
 
 impl<'a, S: Site> QueueWait<'a, S> {
     fn new(attempt: &'a Attempt<S>, waiter: &'a mut S::Waiter, skipped: Skipped) -> Self {
-        QueueWait { attempt, waiter, skipped, revocations: Default::default() }
+        QueueWait {
+            attempt,
+            waiter,
+            skipped,
+            revocations: Default::default(),
+            agent_was_told: Cell::new(false),
+        }
     }
 
     /// Waits until none but those that it has `skipped` is before `number`, by which the participant is inside already,
@@ -195,6 +204,7 @@ impl<'a, S: Site> QueueWait<'a, S> {
         let site = &self.attempt.site;
         self.skipped = Skipped::NONE;
         HeadOf::<S>::forget_revocations(&mut self.revocations);
+        self.agent_was_told.set(false);
         site.lock().eviction(site.me()).begin_doorway();
         let number = loop {
             match site.lock().queue().doorway(site.me()) {
@@ -241,6 +251,7 @@ impl<'a, S: Site> QueueWait<'a, S> {
                 Outcome::TimedOut | Outcome::CheckAlive => {
                     // Should something else have written over our number: those behind us look at it.
                     queue.restore(me, number);
+                    link::tell_agent_once(self.attempt, &self.agent_was_told);
                     if HeadOf::<S>::reap_insiders(self.attempt, self.waiter)? {
                         continue;
                     }
@@ -279,10 +290,14 @@ impl<'a, S: Site> QueueWait<'a, S> {
             BlockedBy::Queue(blocker) => (blocker.slot, false),
             BlockedBy::Bias(owner) => (owner.slot, true),
         };
-        let must_wait = || match blocked_by {
-            BlockedBy::Queue(blocker) => queue.still_blocks(blocker),
-            // It goes in and out all the time: that it is outside at one moment says nothing.
-            BlockedBy::Bias(_) => true,
+        let must_wait = || {
+            // Where it is moved away later the agent sees that this participant stands by.
+            link::tell_agent_once(self.attempt, &self.agent_was_told);
+            match blocked_by {
+                BlockedBy::Queue(blocker) => queue.still_blocks(blocker),
+                // It goes in and out all the time: that it is outside at one moment says nothing.
+                BlockedBy::Bias(_) => true,
+            }
         };
         match self.waiter.back_off(must_wait) {
             Outcome::Cancelled => Err(Error::Cancelled),

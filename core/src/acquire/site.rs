@@ -113,6 +113,10 @@ pub trait Lock: Copy {
     /// from now on, and is called. Else, if `next` says that the lock is free for it, unparks the designated waker, after the full
     /// fence of an [`Lock::unpark_waiters_of`].
     fn unpark_standby(&self, _slot: usize, _next: bool) {}
+    /// Returns whether a participant is in the standby queue whose slot `counts`. After a full fence.
+    fn stands_by(&self, _counts: impl Fn(usize) -> bool) -> bool {
+        false
+    }
 }
 
 /// What a participant claims at a site.
@@ -176,7 +180,8 @@ pub trait Waiter {
     fn queue_for_good(&mut self);
     /// Waits a little for `must_wait` to become false, parked at the blocker's slot if that takes long.
     fn wait(&mut self, blocker: &Blocker, must_wait: impl Fn() -> bool) -> Outcome;
-    /// Waits a little in the standby queue, where no participant is blocked by this one.
+    /// Waits a little in the standby queue, where no participant is blocked by this one. Before each sleep `must_wait` is asked, after a full fence
+    /// that comes after the word that the participant stands by.
     fn back_off(&mut self, must_wait: impl Fn() -> bool) -> Outcome;
     /// Returns whether it was parked when what it waited for last came about.
     fn was_parked(&self) -> bool {

@@ -271,6 +271,12 @@ impl Link<'_> {
         self.agent()
     }
 
+    /// Returns whether it is a semaphore, whose permits are shared out among the hosts.
+    pub fn is_shared_out(&self) -> bool {
+        // Relaxed: it is never changed.
+        self.total.load(Relaxed) != 0
+    }
+
     /// Returns whether a program wants the lock. By the agent.
     pub fn is_wanted(&self) -> bool {
         self.wanted.load(Acquire) != 0

@@ -49,7 +49,11 @@ pub fn back_off<P: Platform, C: CalledWord>(
             break;
         }
         has_just_come = false;
-        outcome = waiter.stand_by(participants, || true);
+        // It waits to be designated now. `must_wait` is asked all the same: it may have something to say now that the place is written.
+        outcome = waiter.stand_by(participants, || {
+            must_wait();
+            true
+        });
     }
     waiter.leave_passive_set();
     if outcome == Outcome::TimedOut { Outcome::LookAgain } else { outcome }

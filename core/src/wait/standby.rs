@@ -128,6 +128,16 @@ impl<C: CalledWord> Standby<'_, C> {
         waiting.filter(|(since, _)| *since != 0).min()
     }
 
+    /// Returns whether a slot that `counts` is here, as the designated waker or in the passive set.
+    pub fn has(&self, counts: impl Fn(usize) -> bool) -> bool {
+        let bound = (self.slots_in_use.load(Relaxed) as usize).min(self.passive.len());
+        // Relaxed: one that is just being called may be seen in neither. It queues then, and says there that it waits.
+        let is_passive = |slot: &usize| self.passive[*slot].load(Relaxed) != 0;
+        let designated = || (self.designated.load(Relaxed) as usize).checked_sub(1);
+        (0..bound).filter(is_passive).any(&counts)
+            || designated().is_some_and(|slot| slot < bound && counts(slot))
+    }
+
     /// Has `slot` look again, if it is parked in the passive set.
     pub fn call<P: Platform>(&self, slot: usize) {
         let called = self.cells[slot].called();

@@ -63,11 +63,12 @@ impl World {
             truth.away.store(true, SeqCst);
         }
         let have_gone = || oracle.gone[..me].iter().all(|gone| gone.load(SeqCst));
+        let on_demand = self.plan().on_demand;
         while !have_gone() {
             let is_wanted = oracle.watch(self.link().take_wanted()).is_some();
             if is_wanted && self.is_home() {
                 self.extend(me);
-            } else if is_wanted || !self.is_home() && thread_rng().gen_ratio(1, 8) {
+            } else if is_wanted || !self.is_home() && !on_demand && thread_rng().gen_ratio(1, 8) {
                 self.come_home(me, self.block_size());
             } else if self.is_home() && thread_rng().gen_ratio(1, 2) {
                 self.move_away(attempt);
@@ -134,7 +135,7 @@ impl World {
     ) -> Result<()> {
         let (oracle, me) = (&self.oracle, attempt.site.me);
         // One that has used up the tokens in the queue is passed over by the agent behind it, but not soon.
-        if self.plan().longest_idle() == 0 {
+        if self.plan().longest_idle() == 0 || self.plan().on_demand {
             self.extend_to(me, oracle.link.reserved.fetch_add(ENOUGH, SeqCst) + ENOUGH);
         }
         oracle.wants[me].store(true, SeqCst);

@@ -183,6 +183,12 @@ fn an_agent_is_told_of_sleepers_whoever_dies_or_stops() {
 }
 
 #[test]
+fn an_agent_is_told_of_those_that_wait_behind_one_that_is_stopped() {
+    let tally = all_hold("a linked lock on demand, sleep and stops, four programs", Plan::on_demand(), 300);
+    assert!(came_up(&[&tally.agent_slept, &tally.stopped, &tally.back_offs, &tally.evictions]));
+}
+
+#[test]
 fn sleepers_are_woken_when_the_lock_is_free() {
     all_hold("sleep among three", Plan { sleep: true, ..Plan::new(3, 5) }, 1000);
 }

@@ -49,6 +49,8 @@ pub struct Plan {
     pub ring: bool,
     /// Is the lock linked? The last participant is its agent then, which moves it.
     pub link: bool,
+    /// Does the agent bring it home only where a program wants it?
+    pub on_demand: bool,
     /// Does the doorway take no notice of the others' numbers?
     pub unread_numbers: bool,
     /// The property that is checked; `None`: all of them.
@@ -71,6 +73,7 @@ impl Plan {
             stop: false,
             ring: false,
             link: false,
+            on_demand: false,
             unread_numbers: false,
             only: None,
         }
@@ -90,6 +93,11 @@ impl Plan {
         Plan { link: true, evict: true, ..Plan::new(programs + 1, visits) }
     }
 
+    /// A linked lock that comes home only where a program wants it, some of which are stopped.
+    pub fn on_demand() -> Self {
+        Plan { link: true, on_demand: true, ..Plan::stopped(5, 7) }
+    }
+
     /// The agent's slot, if the lock is linked.
     pub fn agent(&self) -> Option<usize> {
         self.link.then(|| self.participants - 1)
@@ -97,7 +105,10 @@ impl Plan {
 
     /// How long the lock may be free while all that want it sleep, in nanoseconds: not at all where a wake-up comes for each.
     pub fn longest_idle(&self) -> u64 {
-        if self.stop {
+        if self.on_demand {
+            // Those that are stopped are passed over one after another.
+            700_000_000
+        } else if self.stop {
             500_000_000
         } else if self.die || self.bias {
             100_000_000

@@ -346,6 +346,9 @@ impl<'a> Lock for TheLock<'a> {
             self.0.unpark_standby(slot, next);
         }
     }
+    fn stands_by(&self, counts: impl Fn(usize) -> bool) -> bool {
+        self.0.plan().sleep && self.0.standby().has(counts)
+    }
     fn forget_wait(&self, slot: usize) {
         if self.0.plan().sleep {
             self.0.forget_wait(slot);
