@@ -1,7 +1,9 @@
 //! The agent of one host at one lock.
 
-use crate::engine::{Compare, Data, Failed, Host, Operation, Reply, Request, Snapshot, Watched, Wish};
+use crate::client::{Client, Keys};
+use crate::engine::{Compare, Data, Host, Operation, Reply, Request, Snapshot, Watched, Wish};
 use crate::event::{Action, Config, Event, Found};
+use crate::request::Failed;
 use crate::{NO_DEADLINE, Nanoseconds};
 
 /// Where the lock of this host is.
@@ -45,41 +47,41 @@ pub(crate) enum Purpose {
     },
 }
 
-/// A lease that is kept.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Lease {
-    pub(crate) number: u64,
-    /// When the call was sent that is known to have kept it, or to have granted it.
-    pub(crate) sent: Nanoseconds,
-    /// When it is to be kept next.
-    pub(crate) keep_at: Nanoseconds,
+/// The keys of a lock.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum LockKeys {}
+
+impl Keys for LockKeys {
+    type Snapshot = Snapshot;
+    type Compare = Compare;
+    type Operation = Operation;
+    type Watched = Watched;
+    type Purpose = Purpose;
+    type Action = Action;
+    const LIST: Purpose = Purpose::List;
+
+    fn call(number: u64, request: Request) -> Action {
+        Action::Call { number, request }
+    }
+
+    fn revision(known: &Snapshot) -> u64 {
+        known.revision
+    }
 }
 
 /// One host's part in one lock.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Agent {
     pub(crate) host: Host,
-    pub(crate) config: Config,
+    pub(crate) client: Client<LockKeys>,
     pub(crate) local: Local,
     pub(crate) wants: Option<Wish>,
-    /// What is known of the keys; `None`: they are to be listed.
-    pub(crate) known: Option<Snapshot>,
-    /// Until when that is fresh.
-    fresh_until: Nanoseconds,
-    /// No call before then: the last one failed.
-    rests_until: Nanoseconds,
-    /// The call under way, and until when it may take.
-    call: Option<(u64, Purpose, Nanoseconds)>,
-    /// The calls that keep the lease and were not answered, and when they were sent.
-    pub(crate) keeps: Vec<(u64, Nanoseconds)>,
-    pub(crate) lease: Option<Lease>,
     /// Whether the privilege, or that to read, is known to have this lease.
     pub(crate) has_held: bool,
     /// The deadline in the file.
     pub(crate) until: Nanoseconds,
     /// Whether it was said that the hosts have another mode.
     pub(crate) is_refused: bool,
-    pub(crate) watch: Option<(u64, Watched)>,
     /// Since when another host has been seen to want the lock.
     pub(crate) wished_since: Option<Nanoseconds>,
     /// For how long programs go on then.
@@ -90,7 +92,6 @@ pub struct Agent {
     pub(crate) ended_reading: Vec<(u64, Nanoseconds)>,
     /// When the lock was moved away for another host; `None`: a program has wanted it since.
     left_at: Option<Nanoseconds>,
-    numbers: u64,
 }
 
 impl Agent {
@@ -113,25 +114,17 @@ impl Agent {
         };
         let mut agent = Self {
             host,
-            config,
+            client: Client::new(config, first_number),
             local,
             wants: wanted,
-            known: None,
-            fresh_until: 0,
-            rests_until: 0,
-            call: None,
-            keeps: Vec::new(),
-            lease: None,
             has_held: false,
             until,
             is_refused: false,
-            watch: None,
             wished_since: None,
             hold: config.hold,
             ended: None,
             ended_reading: Vec::new(),
             left_at: None,
-            numbers: first_number,
         };
         let mut actions = Vec::new();
         agent.go_on(now, &mut actions);
@@ -156,7 +149,7 @@ impl Agent {
             Event::MovedAway { last_token, data } => {
                 if let Local::Leaving { first, reads, .. } = self.local {
                     self.local = Local::Away { first, last_token, data, gives: !reads };
-                    self.known = None;
+                    self.client.known = None;
                     // One that left for a writer of its own contends with none.
                     let is_for_others = !(reads && self.wants == Some(Wish::Write));
                     self.left_at = Some(now).filter(|now| is_for_others && *now < self.deadline());
@@ -168,12 +161,7 @@ impl Agent {
                 }
             }
             Event::Answered { call, reply } => self.on_answer(now, call, reply, &mut actions),
-            Event::Changed { watch } => {
-                if self.watch.as_ref().is_some_and(|(number, _)| *number == watch) {
-                    self.watch = None;
-                    self.known = None;
-                }
-            }
+            Event::Changed { watch } => self.client.changed(watch),
             Event::Time => {}
         }
         self.go_on(now, &mut actions);
@@ -190,49 +178,43 @@ impl Agent {
         if self.on_kept(now, call, &reply, actions) {
             return;
         }
-        // An answer that was given up on says nothing of what is asked now.
-        let Some((_, purpose, until)) = self.call.take_if(|(number, ..)| *number == call) else { return };
-        if reply == Err(Failed) {
-            self.rests_until = now + self.config.answer / 8;
-        }
+        let Some((purpose, sent)) = self.client.answered(now, call, &reply) else { return };
         match (purpose, reply) {
             // Most likely its lease is over.
             (Purpose::Queue, Err(Failed)) => {
-                self.lease = None;
-                self.known = None;
+                self.client.forget_the_lease();
+                self.client.known = None;
             }
             (Purpose::List, Ok(Reply::Listed(snapshot))) => {
                 let is_home = matches!(self.local, Local::Home { .. } | Local::Reading);
                 let is_calm = is_home && !self.is_pressed(&snapshot);
-                let fresh = if is_calm { self.config.fresh_at_home } else { self.config.fresh };
-                self.fresh_until = now + fresh;
-                self.known = Some(snapshot);
+                self.client.listed(now, snapshot, is_calm);
             }
-            (Purpose::Lease, Ok(Reply::Granted { lease })) => self.granted(lease, until - self.config.answer),
+            (Purpose::Lease, Ok(Reply::Granted { lease })) => self.client.granted(lease, sent),
             (Purpose::Attach { lease }, Ok(Reply::Committed(true))) => {
-                self.known = None;
-                self.has_held = self.deadline_of(lease).is_some();
+                self.client.known = None;
+                self.has_held = self.client.deadline_of(lease).is_some();
                 if self.has_held {
                     self.admit_until_the_deadline(actions);
                 }
             }
             (Purpose::Come { first, last, data, lease }, Ok(Reply::Committed(true))) => {
-                self.known = None;
-                let until = lease.map_or(Some(NO_DEADLINE), |lease| self.deadline_of(lease));
+                self.client.known = None;
+                let until = lease.map_or(Some(NO_DEADLINE), |lease| self.client.deadline_of(lease));
                 // If the lease was over before the answer came, the list says what became of the privilege.
                 if let Some(until) = until.filter(|until| now < *until) {
                     self.come_home_until(until, (first, last, data), actions);
                 }
             }
             (Purpose::Read { token, data, lease }, Ok(Reply::Committed(true))) => {
-                self.known = None;
-                let until = lease.map_or(Some(NO_DEADLINE), |lease| self.deadline_of(lease));
+                self.client.known = None;
+                let until = lease.map_or(Some(NO_DEADLINE), |lease| self.client.deadline_of(lease));
                 if let Some(until) = until.filter(|until| now < *until) {
                     self.come_to_read_until(until, (token, data), actions);
                 }
             }
             // Refused, or done: the list says what is so now.
-            _ => self.known = None,
+            _ => self.client.known = None,
         }
     }
 
@@ -248,7 +230,7 @@ impl Agent {
         self.begin_at_home(until, actions);
         actions.push(Action::BringHome { first, last, data });
         if !self.has_held {
-            self.revoke_the_lease(actions);
+            self.client.revoke_the_lease(actions);
         }
     }
 
@@ -262,77 +244,36 @@ impl Agent {
         }
     }
 
-    pub(crate) fn revoke_the_lease(&mut self, actions: &mut Vec<Action>) {
-        self.keeps.clear();
-        if let Some(lease) = self.lease.take() {
-            self.say(Request::Revoke { lease: lease.number }, actions);
-        }
-    }
-
     /// A program wants the lock: if it was moved away no longer ago than this host kept it, both hosts contend.
     fn set_the_hold(&mut self, now: Nanoseconds) {
         if let Some(left_at) = self.left_at.take() {
-            let grown = self.hold.saturating_mul(2).min(self.config.hold_most.max(self.config.hold));
-            self.hold = if now <= left_at + self.hold { grown } else { self.config.hold };
+            let grown =
+                self.hold.saturating_mul(2).min(self.client.config.hold_most.max(self.client.config.hold));
+            self.hold = if now <= left_at + self.hold { grown } else { self.client.config.hold };
         }
     }
 
     /// Does what is due, and says when something is due next.
     fn go_on(&mut self, now: Nanoseconds, actions: &mut Vec<Action>) {
-        if self.call.is_some_and(|(.., until)| now >= until) {
-            self.call = None;
-            self.known = None;
-        }
-        if now >= self.fresh_until && !self.is_idle() && self.known.take().is_some() {
-            // That may have been lost.
-            self.watch = None;
-        }
-        self.keep_the_lease(now, actions);
+        self.client.expire(now, self.is_idle());
+        self.client.keep_the_lease(now, actions);
         self.keep_the_deadline(now, actions);
-        if self.call.is_none() && now >= self.rests_until {
-            match self.known.take() {
-                None => self.call(now, Purpose::List, Request::List, actions),
-                Some(known) => {
-                    self.decide(now, &known, actions);
-                    self.known = Some(known);
-                }
-            }
+        if let Some(known) = self.client.take_known(now, actions) {
+            self.decide(now, &known, actions);
+            self.client.known = Some(known);
         }
-        let call = self.call.map(|(.., until)| until);
-        let lease = self.lease.map(|lease| lease.keep_at);
         let wish = self.wished_since.map(|since| since + self.hold);
         let is_home = matches!(self.local, Local::Home { .. } | Local::Reading);
         let deadline = Some(self.deadline()).filter(|at| is_home && *at != NO_DEADLINE);
-        let fresh = Some(self.fresh_until).filter(|_| !self.is_idle());
-        let rest = Some(self.rests_until);
-        let next = [call, lease, wish, fresh, rest, deadline, self.lost_at(), self.trusts_at(now)]
-            .into_iter()
-            .flatten()
-            .filter(|at| *at > now)
-            .min();
-        actions.extend(next.map(Action::WakeAt));
+        let others = [wish, deadline, self.lost_at(), self.trusts_at(now)];
+        actions.extend(self.client.next(now, self.is_idle(), others).map(Action::WakeAt));
     }
 
     /// Returns whether nothing is waited for: the lock is away, and no program of this host wants it.
     fn is_idle(&self) -> bool {
-        matches!(self.local, Local::Away { gives: false, .. }) && self.wants.is_none() && self.watch.is_none()
-    }
-
-    pub(crate) fn say(&mut self, request: Request, actions: &mut Vec<Action>) -> u64 {
-        self.numbers += 1;
-        actions.push(Action::Call { number: self.numbers, request });
-        self.numbers
-    }
-
-    pub(crate) fn call(
-        &mut self,
-        now: Nanoseconds,
-        purpose: Purpose,
-        request: Request,
-        actions: &mut Vec<Action>,
-    ) {
-        let number = self.say(request, actions);
-        self.call = Some((number, purpose, now + self.config.answer));
+        matches!(self.local, Local::Away { gives: false, .. })
+            && self.wants.is_none()
+            && self.client.watch.is_none()
     }
 
     pub(crate) fn change(
@@ -342,14 +283,6 @@ impl Agent {
         then: &[Operation],
         actions: &mut Vec<Action>,
     ) {
-        let request = Request::Transaction { compares: compares.into(), then: then.into() };
-        self.call(now, Purpose::Change, request, actions);
-    }
-
-    pub(crate) fn watch(&mut self, what: Watched, known: &Snapshot, actions: &mut Vec<Action>) {
-        if self.watch.as_ref().is_none_or(|(_, watched)| *watched != what) {
-            let number = self.say(Request::Watch { what: what.clone(), from: known.revision + 1 }, actions);
-            self.watch = Some((number, what));
-        }
+        self.client.change(now, Purpose::Change, (compares.into(), then.into()), actions);
     }
 }

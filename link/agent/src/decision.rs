@@ -8,7 +8,7 @@ use crate::{NO_DEADLINE, Nanoseconds};
 impl Agent {
     /// Does the next thing, by what is known.
     pub(crate) fn decide(&mut self, now: Nanoseconds, known: &Snapshot, actions: &mut Vec<Action>) {
-        if let Some(state) = known.state.as_ref().filter(|state| state.mode != self.config.mode) {
+        if let Some(state) = known.state.as_ref().filter(|state| state.mode != self.client.config.mode) {
             return self.refuse(now, known, state, actions);
         }
         self.is_refused = false;
@@ -36,7 +36,7 @@ impl Agent {
                     let compares = [Compare::Created(Key::Held, held.created)];
                     self.come_home(now, known, last_token, data, &compares, false, actions);
                 } else {
-                    self.watch(Watched::Queue, known, actions);
+                    self.client.watch(Watched::Queue, known, actions);
                 }
             }
             // Its lease ended before the privilege was given up, and no host has taken it since: what is known here still counts.
@@ -75,7 +75,7 @@ impl Agent {
         }
         self.clear_the_deadline(actions);
         let (reserved, modified, data) = of_state(known);
-        if home.token_end.saturating_sub(home.last_token) < self.config.block / 2 {
+        if home.token_end.saturating_sub(home.last_token) < self.client.config.block / 2 {
             if reserved > home.token_end {
                 // No other host reserves while this one has the privilege, so all up to it are ours.
                 self.local =
@@ -84,11 +84,11 @@ impl Agent {
             } else {
                 let compares =
                     [Compare::Created(Key::Held, held.created), Compare::Modified(Key::State, modified)];
-                let put = self.put(home.token_end.max(reserved) + self.config.block, data, true);
+                let put = self.put(home.token_end.max(reserved) + self.client.config.block, data, true);
                 return self.change(now, &compares, &[put], actions);
             }
         }
-        self.watch(Watched::Queue, known, actions);
+        self.client.watch(Watched::Queue, known, actions);
     }
 
     /// Has the privilege have the lease of this agent, which the one before it took or which was found without one. Until that is known to be so
@@ -101,7 +101,7 @@ impl Agent {
         actions: &mut Vec<Action>,
     ) {
         let (reserved, modified, data) = of_state(known);
-        match self.lease.map(|lease| (lease.number, self.deadline_of(lease.number))) {
+        match self.client.lease.map(|lease| (lease.number, self.client.deadline_of(lease.number))) {
             // The file of a lock that is leased has a deadline.
             _ if self.until == NO_DEADLINE => {
                 self.admit_no_later_than(now, actions);
@@ -120,15 +120,10 @@ impl Agent {
                 // The state is written so that a call of the agent before this one, which comes late, is refused.
                 let then = vec![holds, self.put(reserved, data, is_taken)];
                 let request = Request::Transaction { compares: compares.into(), then };
-                self.call(now, Purpose::Attach { lease }, request, actions);
+                self.client.call(now, Purpose::Attach { lease }, request, actions);
             }
-            _ => self.ask_for_a_lease(now, actions),
+            _ => self.client.ask_for_a_lease(now, Purpose::Lease, actions),
         }
-    }
-
-    pub(crate) fn ask_for_a_lease(&mut self, now: Nanoseconds, actions: &mut Vec<Action>) {
-        let request = Request::Grant { length: self.config.lease };
-        self.call(now, Purpose::Lease, request, actions);
     }
 
     /// Returns whether programs of this host have gone on for long enough while another one is pressing.
@@ -169,9 +164,9 @@ impl Agent {
             self.is_refused = true;
             actions.push(Action::Refused { mode: state.mode });
         }
-        (self.watch, self.wished_since) = (None, None);
+        (self.client.watch, self.wished_since) = (None, None);
         if !self.has_held {
-            self.revoke_the_lease(actions);
+            self.client.revoke_the_lease(actions);
         }
         if let Some(place) = self.own_place(known) {
             self.leave_the_queue(now, known, place.created, actions);
@@ -207,29 +202,31 @@ impl Agent {
     ) {
         match (self.own_place(known).cloned(), self.wants) {
             (None, None) => {
-                self.watch = None;
-                self.revoke_the_lease(actions);
+                self.client.watch = None;
+                self.client.revoke_the_lease(actions);
             }
             // Of an agent before this one, or of a call that came late. While it stands, a call to take the privilege may come late too.
             (Some(place), None) => self.leave_the_queue(now, known, place.created, actions),
-            (None, Some(_)) => match self.lease {
-                None => self.ask_for_a_lease(now, actions),
+            (None, Some(_)) => match self.client.lease {
+                None => self.client.ask_for_a_lease(now, Purpose::Lease, actions),
                 Some(lease) => {
                     let compare = Compare::Created(Key::Place, 0);
                     let then = vec![Operation::Queue { lease: lease.number }];
                     let request = Request::Transaction { compares: vec![compare], then };
-                    self.call(now, Purpose::Queue, request, actions);
+                    self.client.call(now, Purpose::Queue, request, actions);
                 }
             },
             (Some(place), Some(wish)) => {
                 // Nobody keeps that one alive: it is given up, and the next one has a lease of ours.
-                let Some(lease) = self.lease.map(|lease| lease.number) else {
+                let Some(lease) = self.client.lease.map(|lease| lease.number) else {
                     return self.leave_the_queue(now, known, place.created, actions);
                 };
                 let before = known.places.iter().rev().find(|other| other.created < place.created);
                 match (before, &known.held, known.readers.last()) {
-                    (Some(before), ..) => self.watch(Watched::Place(before.host.clone()), known, actions),
-                    (None, Some(_), _) => self.watch(Watched::Held, known, actions),
+                    (Some(before), ..) => {
+                        self.client.watch(Watched::Place(before.host.clone()), known, actions)
+                    }
+                    (None, Some(_), _) => self.client.watch(Watched::Held, known, actions),
                     (None, None, _) if self.may_have_ended_early(now, wish) => {}
                     (None, None, Some(reader)) if wish == Wish::Write => {
                         self.call_readers(now, known, place.created, lease, reader.host.clone(), actions);
@@ -289,7 +286,7 @@ impl Agent {
         let (reserved, modified, _) = of_state(known);
         // Above all that any host was given, and above what this one gave out before it was linked to others.
         let first = reserved.max(last_token) + 1;
-        let last = first + self.config.block - 1;
+        let last = first + self.client.config.block - 1;
         let compares = [compares, &[Compare::Modified(Key::State, modified)]].concat();
         let mut then = Vec::new();
         if takes || self.is_leased() {
@@ -303,7 +300,7 @@ impl Agent {
         }
         then.push(self.put(last, data, true));
         let request = Request::Transaction { compares, then };
-        self.call(now, Purpose::Come { first, last, data, lease }, request, actions);
+        self.client.call(now, Purpose::Come { first, last, data, lease }, request, actions);
     }
 
     /// Returns the lease that the privilege is to have, if the lock is leased. `Err`: it is asked for, or kept, first.
@@ -312,10 +309,10 @@ impl Agent {
         now: Nanoseconds,
         actions: &mut Vec<Action>,
     ) -> Result<Option<u64>, ()> {
-        let lease = self.lease.filter(|_| self.is_leased()).map(|lease| lease.number);
-        match lease.map(|lease| self.deadline_of(lease)) {
+        let lease = self.client.lease.filter(|_| self.is_leased()).map(|lease| lease.number);
+        match lease.map(|lease| self.client.deadline_of(lease)) {
             None if self.is_leased() => {
-                self.ask_for_a_lease(now, actions);
+                self.client.ask_for_a_lease(now, Purpose::Lease, actions);
                 Err(())
             }
             Some(until) if until.is_none_or(|until| now >= until) => Err(()),
@@ -325,7 +322,12 @@ impl Agent {
 
     /// Writes the state of a privilege that is taken, or given up.
     pub(crate) fn put(&self, reserved: u64, data: Data, is_taken: bool) -> Operation {
-        Operation::Put { reserved, data, mode: self.config.mode, is_taken: is_taken && self.is_leased() }
+        Operation::Put {
+            reserved,
+            data,
+            mode: self.client.config.mode,
+            is_taken: is_taken && self.is_leased(),
+        }
     }
 
     /// Returns whether this host took the privilege last, and has not given it up.

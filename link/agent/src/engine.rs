@@ -1,6 +1,5 @@
 //! What an agent asks of the engine: the keys of one lock, and what is done with them.
 
-use crate::Nanoseconds;
 use std::sync::Arc;
 
 /// A host, by its name: no other has the same one.
@@ -183,58 +182,7 @@ pub enum Watched {
 }
 
 /// A call to the engine.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Request {
-    /// All keys of the lock, by a read that is not out of date.
-    List,
-    /// All operations, if all comparisons hold; else nothing.
-    Transaction {
-        /// What must hold.
-        compares: Vec<Compare>,
-        /// What is done then.
-        then: Vec<Operation>,
-    },
-    /// A lease, which ends so long after it was kept last, or later, and never earlier.
-    Grant {
-        /// Its length. Where the engine counts in larger units, it is rounded up.
-        length: Nanoseconds,
-    },
-    /// Keeps a lease.
-    KeepAlive {
-        /// The lease.
-        lease: u64,
-    },
-    /// Ends a lease, and what has it. Nothing is done with the reply.
-    Revoke {
-        /// The lease.
-        lease: u64,
-    },
-    /// Says [`crate::Event::Changed`] once, when something of it changes from this revision on, or when it cannot be told any more: the
-    /// revision was compacted, the connection is lost. It takes the place of the agent's watch before. No reply.
-    Watch {
-        /// What.
-        what: Watched,
-        /// From which revision on.
-        from: u64,
-    },
-}
+pub type Request = crate::request::Request<Compare, Operation, Watched>;
 
 /// What the engine answers.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Reply {
-    /// To [`Request::List`].
-    Listed(Snapshot),
-    /// To [`Request::Transaction`]: whether all comparisons held.
-    Committed(bool),
-    /// To [`Request::Grant`].
-    Granted {
-        /// The lease.
-        lease: u64,
-    },
-    /// To [`Request::KeepAlive`]: whether there is such a lease.
-    Alive(bool),
-}
-
-/// A call was not carried out, or it is not known whether it was.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Failed;
+pub type Reply = crate::request::Reply<Snapshot>;

@@ -1,7 +1,8 @@
 //! What happens to an agent, and what it wants done.
 
 use crate::Nanoseconds;
-use crate::engine::{Data, Failed, Mode, Reply, Request, Wish};
+use crate::engine::{Data, Mode, Reply, Request, Wish};
+use crate::request::Failed;
 
 /// How an agent goes about it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

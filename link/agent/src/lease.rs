@@ -1,45 +1,16 @@
-//! The lease of an agent, and the deadline up to which it lets programs in.
-//!
-//! A lease ends so long after the engine carried out the call that kept it last. The agent does not know when that was; it was not before the
-//! call was *sent*. So that is what counts, and never when the answer came: a late answer, of a call that was given up on, says no more than
-//! it would have said in time. The deadline is [`crate::Config::margin`] before the earliest end.
+//! The deadline up to which an agent lets programs in, by its lease: [`crate::Config::margin`] before the earliest end ([`crate::client`]).
 
 use crate::NO_DEADLINE;
 use crate::Nanoseconds;
-use crate::agent::{Agent, Lease, Local};
-use crate::engine::{Failed, Mode, Reply, Request};
+use crate::agent::{Agent, Local};
+use crate::client::Kept;
+use crate::engine::Reply;
 use crate::event::Action;
+use crate::request::Failed;
 
 impl Agent {
     pub(crate) fn is_leased(&self) -> bool {
-        self.config.mode == Mode::Leased
-    }
-
-    /// Takes a lease that was asked for at the time `sent`.
-    pub(crate) fn granted(&mut self, number: u64, sent: Nanoseconds) {
-        self.lease = Some(Lease { number, sent, keep_at: sent + self.keeps_every() });
-        self.keeps.clear();
-    }
-
-    /// Three calls come before the deadline; for a place in the queue, two before the end of the lease.
-    fn keeps_every(&self) -> Nanoseconds {
-        match self.config.mode {
-            Mode::Kept => self.config.lease / 3,
-            Mode::Leased => self.config.lease.saturating_sub(self.config.margin) / 4,
-        }
-    }
-
-    /// Keeps the lease, while there may be a key that has it.
-    pub(crate) fn keep_the_lease(&mut self, now: Nanoseconds, actions: &mut Vec<Action>) {
-        let due = self.lease.filter(|lease| now >= lease.keep_at);
-        if let Some(lease) = due {
-            self.lease = Some(Lease { keep_at: now + self.keeps_every(), ..lease });
-            let call = self.say(Request::KeepAlive { lease: lease.number }, actions);
-            // What was sent a lease ago says nothing any more.
-            let length = self.config.lease;
-            self.keeps.retain(|(_, sent)| now < sent + length);
-            self.keeps.push((call, now));
-        }
+        self.client.is_leased()
     }
 
     /// Takes the answer to a call that keeps the lease. Returns whether it is one.
@@ -50,29 +21,22 @@ impl Agent {
         reply: &Result<Reply, Failed>,
         actions: &mut Vec<Action>,
     ) -> bool {
-        let Some(at) = self.keeps.iter().position(|(number, _)| *number == call) else { return false };
-        let (_, sent) = self.keeps.remove(at);
-        match (reply, &mut self.lease) {
-            (Ok(Reply::Alive(true)), Some(lease)) => {
-                lease.sent = lease.sent.max(sent);
+        match self.client.kept(call, reply) {
+            None => return false,
+            Some(Kept::Yes) => {
                 if self.has_held && !matches!(self.local, Local::Away { .. }) {
                     self.admit_until_the_deadline(actions);
                 }
             }
             // What had it went with it: the list says so, and the host queues anew.
-            (Ok(Reply::Alive(false)), _) => {
-                self.end_the_lease(now, actions);
-                self.known = None;
-            }
-            _ => {}
+            Some(Kept::Over) => self.lease_has_ended(now, actions),
+            Some(Kept::Unknown) => {}
         }
         true
     }
 
     /// The lease is over, and with it the privilege, if the privilege had it.
-    fn end_the_lease(&mut self, now: Nanoseconds, actions: &mut Vec<Action>) {
-        self.lease = None;
-        self.keeps.clear();
+    fn lease_has_ended(&mut self, now: Nanoseconds, actions: &mut Vec<Action>) {
         if std::mem::take(&mut self.has_held) && !matches!(self.local, Local::Away { .. }) {
             self.admit_no_later_than(now, actions);
         }
@@ -100,15 +64,9 @@ impl Agent {
         self.leave(None, actions);
     }
 
-    /// When programs are to be admitted no more, by this lease. `None`: it is over, or another one.
-    pub(crate) fn deadline_of(&self, lease: u64) -> Option<Nanoseconds> {
-        let lease = self.lease.filter(|ours| ours.number == lease)?;
-        Some(lease.sent + self.config.lease.saturating_sub(self.config.margin))
-    }
-
     /// Has the file admit programs up to the deadline of the lease.
     pub(crate) fn admit_until_the_deadline(&mut self, actions: &mut Vec<Action>) {
-        let deadline = self.lease.and_then(|lease| self.deadline_of(lease.number));
+        let deadline = self.client.lease.and_then(|lease| self.client.deadline_of(lease.number));
         if let Some(until) = deadline.filter(|until| *until != self.until) {
             self.until = until;
             actions.push(Action::Lease { until });
@@ -131,8 +89,8 @@ impl Agent {
     /// host was suspended is given the time that any move takes.
     pub(crate) fn lost_at(&self) -> Option<Nanoseconds> {
         let Local::Leaving { since: Some(since), .. } = self.local else { return None };
-        let end = self.deadline().saturating_add(self.config.margin);
-        Some(end.max(since + self.config.hold)).filter(|_| self.is_leased())
+        let end = self.deadline().saturating_add(self.client.config.margin);
+        Some(end.max(since + self.client.config.hold)).filter(|_| self.is_leased())
     }
 
     /// Moves the lock away whose deadline has passed, and says of one that could not be moved in time that it is lost.

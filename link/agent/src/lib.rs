@@ -23,19 +23,22 @@
 //! `docs/hosts.md` says what the lock of a host promises to its agent.
 
 mod agent;
+mod client;
 mod decision;
 mod engine;
 mod event;
 mod lease;
 mod reading;
+pub mod request;
 pub mod shares;
 
 pub use agent::Agent;
 pub use engine::{
-    Compare, Data, Failed, Held, Host, Key, Mode, Operation, Place, Reader, Reply, Request, Snapshot, State,
-    Watched, Wish,
+    Compare, Data, Held, Host, Key, Mode, Operation, Place, Reader, Reply, Request, Snapshot, State, Watched,
+    Wish,
 };
 pub use event::{Action, Config, Event, Found};
+pub use request::Failed;
 
 /// A time, or a span, in nanoseconds. Of a clock that goes on while the host is suspended (`CLOCK_BOOTTIME`).
 pub type Nanoseconds = u64;

@@ -44,7 +44,7 @@ impl Agent {
             return self.attach(now, known, (is_ours, Key::Reading), actions);
         }
         self.clear_the_deadline(actions);
-        self.watch(Watched::Writer, known, actions);
+        self.client.watch(Watched::Writer, known, actions);
     }
 
     /// The lock is away: gives the privilege to read up, or goes on with it. Returns whether there was one.
@@ -90,7 +90,7 @@ impl Agent {
         actions: &mut Vec<Action>,
     ) {
         if known.writer.as_ref() == Some(&self.host) {
-            return self.watch(Watched::Reader(reader), known, actions);
+            return self.client.watch(Watched::Reader(reader), known, actions);
         }
         let compare = Compare::Created(Key::Place, place);
         self.change(now, &[compare], &[Operation::CallReaders { lease }], actions);
@@ -117,7 +117,7 @@ impl Agent {
         }
         then.push(self.put(token, data, false));
         let request = Request::Transaction { compares, then };
-        self.call(now, Purpose::Read { token, data, lease }, request, actions);
+        self.client.call(now, Purpose::Read { token, data, lease }, request, actions);
     }
 
     /// The privilege to read is this host's, up to this deadline.
@@ -133,7 +133,7 @@ impl Agent {
         self.begin_at_home(until, actions);
         actions.push(Action::BringHomeToRead { token, data });
         if !self.has_held {
-            self.revoke_the_lease(actions);
+            self.client.revoke_the_lease(actions);
         }
     }
 
@@ -159,13 +159,16 @@ impl Agent {
     /// lease before the time.
     pub(crate) fn may_have_ended_early(&self, now: Nanoseconds, wish: Wish) -> bool {
         let readers = self.ended_reading.iter().filter(|_| wish == Wish::Write);
-        self.ended.iter().chain(readers).any(|(_, since)| now < since + self.config.distrust)
+        self.ended.iter().chain(readers).any(|(_, since)| now < since + self.client.config.distrust)
     }
 
     /// When that is over next.
     pub(crate) fn trusts_at(&self, now: Nanoseconds) -> Option<Nanoseconds> {
-        let ends =
-            self.ended.iter().chain(&self.ended_reading).map(|(_, since)| since + self.config.distrust);
+        let ends = self
+            .ended
+            .iter()
+            .chain(&self.ended_reading)
+            .map(|(_, since)| since + self.client.config.distrust);
         ends.filter(|at| *at > now).min()
     }
 

@@ -1,51 +1,42 @@
 //! The agents of one host: what happens to them, and what they want done.
 
 use crate::{
-    answers::{self, NoAnswer},
+    answers::{Answer, NoAnswer},
+    desk::{self, Desk, Heard, REST},
     exit,
     failure::Failure,
     keys::{LockKeys, Prefix},
     leaving::{self, Leaving},
     local::{self, Local, LocalFile},
     members::Members,
-    os::{self, Timer},
-    print,
+    os, print,
     registration::Registration,
     sentences,
     silence::Silence,
-    snapshot::revision,
-    watches::{self, Seen, Watch},
 };
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 use tokio::{
-    signal::unix::{SignalKind, signal},
-    sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel},
     task::{spawn, spawn_blocking},
     time::sleep,
 };
 use turnlock::{Error, LinkedLock};
 use turnlock_link_agent::{
-    Action, Agent, Config, Event, Failed, Found, Host, NO_DEADLINE, Nanoseconds, Reply, Request, Snapshot,
-    Wish,
+    Action, Agent, Config, Event, Failed, Found, Host, NO_DEADLINE, Nanoseconds, Reply, Snapshot, Wish,
 };
 
 /// How often an agent is told which tokens were used, while its lock is home: a block lasts for minutes.
 const TOLD_TOKENS: Nanoseconds = 10_000_000_000;
-/// The rest after a lock could not be moved away, as when the file has no free slot.
-const REST: Duration = Duration::from_secs(1);
 
 /// What comes to the agents.
 enum Told {
     /// A program wants the lock of this place.
     Wanted(usize, Wish),
-    /// The time has come.
-    Time,
     /// What programs want cannot be told any more.
     Broken(Error),
     /// The lock of this place was moved away, or was not.
     MovedAway(usize, Result<(), Error>),
     /// The answer to a call.
-    Answered { lock: usize, call: u64, answer: Result<Reply, NoAnswer> },
+    Answered { lock: usize, call: u64, answer: Answer<LockKeys> },
 }
 
 /// A lock's agent, and what it waits for.
@@ -62,14 +53,8 @@ struct One {
 
 /// All agents of this process.
 pub struct Agents {
-    members: Members,
-    registration: Registration,
-    config: Config,
+    desk: Desk<Told>,
     all: Vec<One>,
-    tell: UnboundedSender<Told>,
-    told: UnboundedReceiver<Told>,
-    watch: UnboundedSender<Watch>,
-    seen: UnboundedReceiver<Seen>,
     tokens_at: Nanoseconds,
     silence: Silence,
 }
@@ -84,30 +69,15 @@ impl Agents {
         config: Config,
         file: LocalFile,
     ) -> Result<Self, Failure> {
-        let (tell, told) = unbounded_channel();
-        let (watch, asked) = unbounded_channel();
-        let (see, seen) = unbounded_channel();
-        spawn(watches::watch(members.clone(), registration.clone(), asked, see));
-        let (wanted, failed) = (tell.clone(), tell.clone());
-        let locks = file
-            .tell_wishes(
-                move |at, wish| wanted.send(Told::Wanted(at, wish)).is_ok(),
-                move |error| drop(failed.send(Told::Broken(error))),
-            )
-            .map_err(|error| Failure::of_system("cannot begin a thread", error))?;
+        let desk = Desk::begin(members, registration, config)?;
+        let (wanted, failed) = (desk.tell.clone(), desk.tell.clone());
+        let locks = file.tell_wishes(
+            move |at, wish| wanted.send(Told::Wanted(at, wish)).is_ok(),
+            move |error| drop(failed.send(Told::Broken(error))),
+        )?;
         let now = os::now();
-        let mut agents = Self {
-            members,
-            registration,
-            config,
-            all: Vec::new(),
-            tell,
-            told,
-            watch,
-            seen,
-            tokens_at: now + TOLD_TOKENS,
-            silence: Silence::default(),
-        };
+        let (all, tokens_at) = (Vec::new(), now + TOLD_TOKENS);
+        let mut agents = Self { desk, all, tokens_at, silence: Silence::default() };
         for (at, local) in locks.into_iter().enumerate() {
             let found = local.found();
             let (agent, actions) = Agent::new(host.clone(), config, found, now, 0);
@@ -134,28 +104,14 @@ impl Agents {
 
     /// Runs until it is asked to end, or cannot go on. `leaves`: it gives up what the host has before it ends.
     pub async fn run(mut self, leaves: bool) -> Result<(), Failure> {
-        let of_system = |error| Failure::of_system("cannot wait", error);
-        let rings = self.tell.clone();
-        let mut timer = Timer::new(move || rings.send(Told::Time).is_ok()).map_err(of_system)?;
-        let mut terminate = signal(SignalKind::terminate()).map_err(of_system)?;
-        let mut interrupt = signal(SignalKind::interrupt()).map_err(of_system)?;
         loop {
-            timer.set(self.next()).map_err(of_system)?;
-            let is_registered = tokio::select! {
-                told = self.told.recv() => self.on_told(told.expect("this holds a sender"))?,
-                seen = self.seen.recv() => self.on_seen(seen)?,
-                _ = terminate.recv() => {
-                    if !(leaves && self.begin_to_leave()?) {
-                        return Ok(());
-                    }
-                    true
-                }
-                _ = interrupt.recv() => {
-                    if !(leaves && self.begin_to_leave()?) {
-                        return Ok(());
-                    }
-                    true
-                }
+            let is_registered = match self.desk.hear(self.next()).await? {
+                Heard::Told(told) => self.on_told(told)?,
+                Heard::Time => self.on_time().map(|()| true)?,
+                Heard::Changed(at, watch) => self.tell(at, Event::Changed { watch }).map(|()| true)?,
+                Heard::Unregistered => false,
+                Heard::IsAskedToEnd if leaves && self.begin_to_leave()? => true,
+                Heard::IsAskedToEnd => return Ok(()),
             };
             if self.all.iter().all(|one| one.leaving == Leaving::HasLeft) {
                 print::message("all its locks are away, and other hosts may have them");
@@ -201,14 +157,6 @@ impl Agents {
         self.tell(at, Event::Used { last_token })
     }
 
-    fn on_seen(&mut self, seen: Option<Seen>) -> Result<bool, Failure> {
-        match seen {
-            Some(Seen::Changed { lock, number }) => self.tell(lock, Event::Changed { watch: number })?,
-            Some(Seen::Unregistered) | None => return Ok(false),
-        }
-        Ok(true)
-    }
-
     /// Returns whether this is the host's agent still.
     fn on_told(&mut self, told: Told) -> Result<bool, Failure> {
         match told {
@@ -220,7 +168,6 @@ impl Agents {
                 self.tell_tokens(at)?;
                 self.tell(at, Event::Wanted { wish })?;
             }
-            Told::Time => self.on_time()?,
             Told::Broken(error) => return Err(Failure::of_file(&error)),
             Told::MovedAway(at, Ok(())) => {
                 let linked = &self.all[at].local.linked;
@@ -236,21 +183,18 @@ impl Agents {
                 if matches!(error, Error::Damaged { .. } | Error::Replaced { .. } | Error::Closed) {
                     return Err(Failure::of_file(&error));
                 }
-                print::message(&format!(
-                    "{:?} could not be moved away, and will be tried again: {error}",
-                    self.all[at].local.name
-                ));
+                print::message(&sentences::not_moved(&self.all[at].local.name, &error));
                 self.move_away(at, REST);
             }
             Told::Answered { lock, answer, .. } if self.all[lock].leaving == Leaving::AwaitsAnswers => {
-                self.silence.note(&answer, self.config.mode);
+                self.silence.note(&answer, self.desk.config.mode);
                 self.all[lock].calls -= 1;
                 self.leave_if_answered(lock)?;
             }
             Told::Answered { answer: Err(NoAnswer::Unregistered), .. } => return Ok(false),
             Told::Answered { lock, call, answer } => {
                 self.all[lock].calls -= 1;
-                self.silence.note(&answer, self.config.mode);
+                self.silence.note(&answer, self.desk.config.mode);
                 let answer = match (self.all[lock].leaving, answer) {
                     (Leaving::Leaves, Ok(Reply::Listed(known))) => self.on_listed_leaving(lock, known),
                     (_, answer) => answer,
@@ -284,7 +228,7 @@ impl Agents {
         }
         one.leaving = Leaving::Leaves;
         let found = Found { wanted: None, ..one.local.found() };
-        let config = Config { hold: 0, ..self.config };
+        let config = Config { hold: 0, ..self.desk.config };
         let host = one.keys.host().clone();
         let (agent, actions) = Agent::new(host, config, found, os::now(), leaving::FIRST_NUMBER);
         one.agent = agent;
@@ -314,12 +258,11 @@ impl Agents {
         for action in actions {
             let one = &self.all[at];
             match action {
-                Action::Call { number, request: Request::Watch { what, from } } => {
-                    let (key, is_folder) = one.keys.watched(&what);
-                    // If no one receives it, the host is not registered any more, and that was told.
-                    let _ = self.watch.send(Watch { lock: at, number, key, is_folder, from: revision(from) });
+                Action::Call { number, request } => {
+                    let answered = move |answer| Told::Answered { lock: at, call: number, answer };
+                    let is_told = self.desk.ask((at, number), &one.keys, request, answered);
+                    self.all[at].calls += usize::from(is_told);
                 }
-                Action::Call { number, request } => self.call(at, number, request),
                 Action::MoveAway => self.move_away(at, Duration::ZERO),
                 Action::BringHome { first, last, data } => one
                     .local
@@ -345,22 +288,6 @@ impl Agents {
         Ok(())
     }
 
-    fn call(&mut self, lock: usize, call: u64, request: Request) {
-        let (members, keys, registration) =
-            (self.members.clone(), self.all[lock].keys.clone(), self.registration.clone());
-        // The agent gives up after that.
-        let limit = Duration::from_nanos(self.config.answer);
-        let is_told = !matches!(request, Request::Revoke { .. });
-        self.all[lock].calls += usize::from(is_told);
-        let tell = self.tell.clone();
-        spawn(async move {
-            let answer = answers::answer(members, keys, registration, request, limit).await;
-            if is_told {
-                let _ = tell.send(Told::Answered { lock, call, answer });
-            }
-        });
-    }
-
     fn set_lease_end(&self, at: usize, until: Nanoseconds) -> Result<(), Failure> {
         let linked = self.all[at].local.linked.clone();
         let end = if until == NO_DEADLINE { 0 } else { until };
@@ -368,7 +295,7 @@ impl Agents {
             return linked.set_lease_end(end).map_err(|error| Failure::of_file(&error));
         }
         // It was home without a lease, by an agent before this one, and a program may be inside.
-        let tell = self.tell.clone();
+        let tell = self.desk.tell.clone();
         spawn_blocking(move || {
             if let Err(error) = linked.set_lease_end(end) {
                 let _ = tell.send(Told::Broken(error));
@@ -379,7 +306,7 @@ impl Agents {
 
     /// Waits for the lock by a thread that may block, however long its holders take.
     fn move_away(&self, at: usize, rest: Duration) {
-        let (linked, tell) = (self.all[at].local.linked.clone(), self.tell.clone());
+        let (linked, tell) = (self.all[at].local.linked.clone(), self.desk.tell.clone());
         spawn(async move {
             sleep(rest).await;
             let moved = spawn_blocking(move || linked.move_away()).await;
@@ -394,34 +321,14 @@ impl Agents {
     async fn give_way(self) -> Failure {
         let why = format!(
             "{} is not this agent's any more: the host was forgotten, or another agent began under its name; all its locks are moved away",
-            self.registration.key()
+            self.desk.registration.key()
         );
         print::message(&why);
-        let leaving: Vec<_> = self
-            .all
-            .into_iter()
-            .map(|one| spawn(move_away_for_good(one.local.name, one.local.linked)))
-            .collect();
-        for one in leaving {
-            let _ = one.await;
-        }
+        let all = self.all.into_iter().map(|one| (one.local.name, one.local.linked));
+        desk::for_good(all, LinkedLock::move_away, sentences::not_moved).await;
         Failure::new(
             exit::FAILED,
             "it ends, since it is not the agent of its host any more; all its locks are away",
         )
-    }
-}
-
-/// Returns once the lock is away, whatever it takes.
-async fn move_away_for_good(name: String, linked: Arc<LinkedLock>) {
-    loop {
-        let linked = linked.clone();
-        let why = match spawn_blocking(move || linked.move_away()).await {
-            Ok(Ok(())) => return,
-            Ok(Err(error)) => error.to_string(),
-            Err(error) => error.to_string(),
-        };
-        print::message(&format!("{name:?} could not be moved away, and will be tried again: {why}"));
-        sleep(REST).await;
     }
 }

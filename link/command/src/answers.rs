@@ -1,19 +1,14 @@
-//! What an agent asks, as calls to etcd.
+//! What an agent asks, as calls to etcd, whatever its keys are.
 
 use crate::{
     cluster::why,
-    keys::LockKeys,
     members::Members,
     registration::Registration,
-    snapshot::{self, number, revision},
-    values::Stored,
+    snapshot::{number, revision},
 };
-use etcd_client::{
-    Client, Compare as EtcdCompare, CompareOp, DeleteOptions, Error, GetOptions, PutOptions, Txn, TxnOp,
-    TxnOpResponse,
-};
+use etcd_client::{Client, Compare, Error, GetOptions, KeyValue, Txn, TxnOp, TxnOpResponse};
 use std::time::Duration;
-use turnlock_link_agent::{Compare, Key, Operation, Reply, Request};
+use turnlock_link_agent::request::{Reply, Request};
 
 /// Why a call has no answer.
 #[derive(Debug)]
@@ -24,40 +19,67 @@ pub enum NoAnswer {
     Unregistered,
 }
 
+/// The keys of a lock or of a semaphore in etcd, for one host.
+pub trait EtcdKeys: Clone + Send + Sync + 'static {
+    /// What is known of them at one moment.
+    type Snapshot: Send;
+    type Compare: Send;
+    type Operation: Send;
+    type Watched: Send;
+
+    /// Returns what all of them begin with.
+    fn folder(&self) -> &str;
+
+    /// Returns the key to watch, and whether it is what several begin with.
+    fn watched(&self, what: &Self::Watched) -> (String, bool);
+
+    /// Puts together what was listed.
+    ///
+    /// # Errors
+    /// One of them is none of this program's.
+    fn read(&self, revision: i64, found: &[KeyValue]) -> Result<Self::Snapshot, String>;
+
+    fn compare(&self, compare: &Self::Compare) -> Compare;
+
+    fn operate(&self, operation: &Self::Operation) -> Vec<TxnOp>;
+}
+
+/// What is asked of these keys.
+pub type RequestOf<K> =
+    Request<<K as EtcdKeys>::Compare, <K as EtcdKeys>::Operation, <K as EtcdKeys>::Watched>;
+
+/// What is answered.
+pub type Answer<K> = Result<Reply<<K as EtcdKeys>::Snapshot>, NoAnswer>;
+
 /// Carries out a request that has an answer.
-pub async fn answer(
+pub async fn answer<K: EtcdKeys>(
     members: Members,
-    keys: LockKeys,
+    keys: K,
     registration: Registration,
-    request: Request,
+    request: RequestOf<K>,
     limit: Duration,
-) -> Result<Reply, NoAnswer> {
+) -> Answer<K> {
     match members.call(limit, |client| carry_out(client, &keys, &registration, request)).await {
         Ok(answer) => answer,
         Err(failed) => Err(NoAnswer::Failed(why(&failed))),
     }
 }
 
-async fn carry_out(
+async fn carry_out<K: EtcdKeys>(
     mut client: Client,
-    keys: &LockKeys,
+    keys: &K,
     registration: &Registration,
-    request: Request,
-) -> Result<Result<Reply, NoAnswer>, Error> {
+    request: RequestOf<K>,
+) -> Result<Answer<K>, Error> {
     Ok(Ok(match request {
         Request::List => return list(&mut client, keys, registration).await,
         Request::Transaction { compares, then } => {
-            let transaction = transaction(keys, registration, &compares, &then);
+            let compares = compares.iter().map(|compare| keys.compare(compare));
+            let compares: Vec<_> = compares.chain([registration.compare()]).collect();
+            let then: Vec<_> = then.iter().flat_map(|operation| keys.operate(operation)).collect();
+            let transaction = Txn::new().when(compares).and_then(then);
             Reply::Committed(client.txn(transaction).await?.succeeded())
         }
-        Request::Watch { .. } => return Ok(Err(NoAnswer::Failed("a watch has no answer".into()))),
-        of_lease => self::of_lease(client, of_lease).await?,
-    }))
-}
-
-/// Carries out a request that is about a lease.
-pub async fn of_lease(mut client: Client, request: Request) -> Result<Reply, Error> {
-    Ok(match request {
         Request::Grant { length } => {
             // Whole seconds.
             let seconds = length.div_ceil(1_000_000_000).max(1);
@@ -72,18 +94,16 @@ pub async fn of_lease(mut client: Client, request: Request) -> Result<Reply, Err
             client.lease_revoke(revision(lease)).await?;
             Reply::Alive(false)
         }
-        Request::List | Request::Transaction { .. } | Request::Watch { .. } => {
-            unreachable!("{request:?} is about no lease")
-        }
-    })
+        Request::Watch { .. } => return Ok(Err(NoAnswer::Failed("a watch has no answer".into()))),
+    }))
 }
 
 /// By one read, with the registration: at one moment.
-async fn list(
+async fn list<K: EtcdKeys>(
     client: &mut Client,
-    keys: &LockKeys,
+    keys: &K,
     registration: &Registration,
-) -> Result<Result<Reply, NoAnswer>, Error> {
+) -> Result<Answer<K>, Error> {
     let all = TxnOp::get(keys.folder(), Some(GetOptions::new().with_prefix()));
     let own = TxnOp::get(registration.key(), None);
     let listed = client.txn(Txn::new().and_then([all, own])).await?;
@@ -96,47 +116,5 @@ async fn list(
     if !registration.is(own.kvs()) {
         return Ok(Err(NoAnswer::Unregistered));
     }
-    Ok(snapshot::of(keys, at, all.kvs()).map(Reply::Listed).map_err(NoAnswer::Failed))
-}
-
-fn transaction(
-    keys: &LockKeys,
-    registration: &Registration,
-    compares: &[Compare],
-    then: &[Operation],
-) -> Txn {
-    let compares = compares.iter().map(|compare| match *compare {
-        Compare::Created(key, at) => {
-            EtcdCompare::create_revision(keys.key(key), CompareOp::Equal, revision(at))
-        }
-        Compare::Modified(key, at) => {
-            EtcdCompare::mod_revision(keys.key(key), CompareOp::Equal, revision(at))
-        }
-        // Of a range etcd compares each key, and where there is none, 0.
-        Compare::NoReaders => {
-            EtcdCompare::create_revision(keys.all_readers(), CompareOp::Equal, 0).with_prefix()
-        }
-    });
-    let put = |key, lease: Option<u64>| {
-        let options = lease.map(|lease| PutOptions::new().with_lease(revision(lease)));
-        TxnOp::put(keys.key(key), keys.host().as_bytes(), options)
-    };
-    let then = then.iter().flat_map(|operation| match *operation {
-        Operation::Hold { lease } => vec![put(Key::Held, lease)],
-        Operation::Put { reserved, data, mode, is_taken } => {
-            let taken_by = is_taken.then(|| &**keys.host());
-            vec![TxnOp::put(keys.key(Key::State), Stored::text(reserved, data, mode, taken_by), None)]
-        }
-        Operation::Queue { lease } => vec![put(Key::Place, Some(lease))],
-        Operation::Read { lease: None } => vec![put(Key::Reading, None)],
-        Operation::Read { lease } => vec![put(Key::Reading, lease), put(Key::ReadBy, None)],
-        Operation::CallReaders { lease } => vec![put(Key::Writer, Some(lease))],
-        Operation::ForgetReaders => {
-            vec![TxnOp::delete(keys.all_read_by(), Some(DeleteOptions::new().with_prefix()))]
-        }
-        Operation::Delete(key) => vec![TxnOp::delete(keys.key(key), None)],
-    });
-    Txn::new()
-        .when(compares.chain([registration.compare()]).collect::<Vec<_>>())
-        .and_then(then.collect::<Vec<_>>())
+    Ok(keys.read(at, all.kvs()).map(Reply::Listed).map_err(NoAnswer::Failed))
 }

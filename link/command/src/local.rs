@@ -1,20 +1,15 @@
 //! The lock file: its linked locks, and what is done with them.
 
-use crate::{exit, failure::Failure, semaphores};
+use crate::{desk, exit, failure::Failure, semaphores};
 use std::{
     path::{Path, PathBuf},
     sync::Arc,
-    thread,
-    time::Duration,
 };
 use turnlock::{
     AnyLock, Error, LinkAgent, LinkedData, LinkedLock, LinkedWish, LockFile,
     inspect::{self, ClaimMode, LockStatus},
 };
 use turnlock_link_agent::{Data, Found, NO_DEADLINE, Wish};
-
-/// How long a look for programs that want a lock takes at most: as long as the end of the agent may wait for it.
-const LOOK: Duration = Duration::from_secs(1);
 
 /// A linked lock that has this agent.
 pub struct Local {
@@ -123,32 +118,20 @@ fn reads(claim: Option<inspect::Claim>) -> bool {
 }
 
 impl LocalFile {
-    /// Has `wanted` called with the place of each lock that a program wants and that did not admit it, and with what it wants, by a thread of its own, for as long as
-    /// it returns `true`. `failed` is called if that cannot be told any more.
+    /// Has `wanted` called with the place of each lock that a program wants and that did not admit it, and with what it wants, as [`desk::tell_wishes`].
     pub fn tell_wishes(
         self,
         wanted: impl Fn(usize, Wish) -> bool + Send + 'static,
         failed: impl FnOnce(Error) + Send + 'static,
-    ) -> std::io::Result<Vec<Local>> {
-        let linked: Vec<_> = self.locks.iter().map(|lock| lock.linked.clone()).collect();
-        let agent = self.agent;
-        let look = move || {
-            loop {
-                match agent.wait(LOOK) {
-                    Ok(false) => {}
-                    Ok(true) => {
-                        let wishes = linked.iter().map(|lock| lock.take_wish()).enumerate();
-                        for (at, taken) in wishes.filter_map(|(at, taken)| Some((at, taken?))) {
-                            if !wanted(at, wish(taken)) {
-                                return;
-                            }
-                        }
-                    }
-                    Err(error) => return failed(error),
-                }
-            }
-        };
-        thread::Builder::new().name("wishes".into()).spawn(look)?;
+    ) -> Result<Vec<Local>, Failure> {
+        let linked = self.locks.iter().map(|lock| lock.linked.clone()).collect();
+        desk::tell_wishes(
+            self.agent,
+            linked,
+            |lock: &LinkedLock| lock.take_wish().map(wish),
+            wanted,
+            failed,
+        )?;
         Ok(self.locks)
     }
 }

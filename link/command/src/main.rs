@@ -4,7 +4,9 @@
 
 mod agents;
 mod answers;
+mod calls;
 mod cluster;
+mod desk;
 mod exit;
 mod failure;
 mod forget;

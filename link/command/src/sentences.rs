@@ -1,5 +1,6 @@
 //! What agents say to people.
 
+use std::fmt::Display;
 use turnlock_link_agent::Mode;
 
 /// The engine has stopped to answer.
@@ -52,8 +53,13 @@ pub fn other_total(name: &str, ours: u32, theirs: u32) -> String {
     )
 }
 
+/// A lock could not be moved away.
+pub fn not_moved(name: &str, why: &dyn Display) -> String {
+    format!("{name:?} could not be moved away, and will be tried again: {why}")
+}
+
 /// An agent could not wait until programs have given permits back.
-pub fn not_drained(name: &str, why: &impl std::fmt::Display) -> String {
+pub fn not_drained(name: &str, why: &dyn Display) -> String {
     format!("{name:?}: its permits could not be waited for, which will be tried again: {why}")
 }
 

@@ -22,6 +22,8 @@ pub mod either;
 pub mod forked;
 #[cfg(not(any(loom, shuttle)))]
 pub mod format;
+#[cfg(not(any(loom, shuttle)))]
+pub mod hosts;
 pub mod limit;
 #[cfg(not(any(loom, shuttle)))]
 pub mod namespace;

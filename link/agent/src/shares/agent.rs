@@ -1,6 +1,7 @@
 //! The agent of one host at one semaphore.
 
 use super::engine::{Compare, Operation, Reply, Request, Snapshot, Watched};
+use crate::client::{Client, Keys};
 use crate::{Config, Failed, Host, Nanoseconds};
 
 /// What the programs of this host have and want of the semaphore.
@@ -105,17 +106,33 @@ pub(super) enum Purpose {
     Grow(u32),
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Lease {
-    pub(super) number: u64,
-    keep_at: Nanoseconds,
+/// The keys of a semaphore.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum SemaphoreKeys {}
+
+impl Keys for SemaphoreKeys {
+    type Snapshot = Snapshot;
+    type Compare = Compare;
+    type Operation = Operation;
+    type Watched = Watched;
+    type Purpose = Purpose;
+    type Action = Action;
+    const LIST: Purpose = Purpose::List;
+
+    fn call(number: u64, request: Request) -> Action {
+        Action::Call { number, request }
+    }
+
+    fn revision(known: &Snapshot) -> u64 {
+        known.revision
+    }
 }
 
 /// One host's part in one semaphore.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ShareAgent {
     pub(super) host: Host,
-    pub(super) config: Config,
+    pub(super) client: Client<SemaphoreKeys>,
     pub(super) total: u32,
     /// The share in the file.
     pub(super) share: u32,
@@ -125,16 +142,6 @@ pub struct ShareAgent {
     pub(super) drain: Option<u64>,
     /// The most permits that a program wanted in vain since the share grew last.
     pub(super) tried: u32,
-    pub(super) known: Option<Snapshot>,
-    fresh_until: Nanoseconds,
-    /// No call before then: the last one failed.
-    rests_until: Nanoseconds,
-    /// The call under way, and until when it may take.
-    call: Option<(u64, Purpose, Nanoseconds)>,
-    pub(super) lease: Option<Lease>,
-    /// The calls that keep the lease and were not answered.
-    keeps: Vec<u64>,
-    pub(super) watch: Option<(u64, Watched)>,
     /// The place of another host that is before this one, and since when it was seen.
     pub(super) wish: Option<(u64, Nanoseconds)>,
     /// When what programs have and want is to be looked at again.
@@ -142,7 +149,6 @@ pub struct ShareAgent {
     pub(super) is_refused: bool,
     pub(super) leaves: bool,
     pub(super) has_left: bool,
-    numbers: u64,
 }
 
 impl ShareAgent {
@@ -156,26 +162,18 @@ impl ShareAgent {
     ) -> (Self, Vec<Action>) {
         let mut agent = Self {
             host,
-            config,
+            client: Client::new(config, first_number),
             total: found.total,
             share: found.share,
             // An agent before this one may have made it smaller just now.
             drained: None,
             drain: None,
             tried: 0,
-            known: None,
-            fresh_until: 0,
-            rests_until: 0,
-            call: None,
-            lease: None,
-            keeps: Vec::new(),
-            watch: None,
             wish: None,
             look_at: None,
             is_refused: false,
             leaves: false,
             has_left: false,
-            numbers: first_number,
         };
         let mut actions = Vec::new();
         agent.go_on(now, demand, &mut actions);
@@ -193,15 +191,11 @@ impl ShareAgent {
                 }
             }
             Event::Answered { call, reply } => self.on_answer(now, call, reply, &mut actions),
-            Event::Changed { watch } => {
-                if self.watch.take_if(|(number, _)| *number == watch).is_some() {
-                    self.known = None;
-                }
-            }
+            Event::Changed { watch } => self.client.changed(watch),
             Event::Time => {}
             Event::Leave => {
                 self.leaves = true;
-                self.known = None;
+                self.client.known = None;
             }
         }
         self.go_on(now, demand, &mut actions);
@@ -215,40 +209,28 @@ impl ShareAgent {
         reply: Result<Reply, Failed>,
         actions: &mut Vec<Action>,
     ) {
-        if let Some(at) = self.keeps.iter().position(|number| *number == call) {
-            self.keeps.remove(at);
-            if reply == Ok(Reply::Lease(crate::Reply::Alive(false))) {
-                // Its place went with it: the host queues anew.
-                (self.lease, self.known) = (None, None);
-                self.keeps.clear();
-            }
+        // If it is over, its place went with it: the host queues anew.
+        if self.client.kept(call, &reply).is_some() {
             return;
         }
-        // An answer that was given up on says nothing of what is asked now.
-        let Some((_, purpose, until)) = self.call.take_if(|(number, ..)| *number == call) else { return };
-        if reply == Err(Failed) {
-            self.rests_until = now + self.config.answer / 8;
-        }
+        let Some((purpose, sent)) = self.client.answered(now, call, &reply) else { return };
         match (purpose, reply) {
             // Most likely its lease is over.
-            (Purpose::Queue, Err(Failed)) => (self.lease, self.known) = (None, None),
+            (Purpose::Queue, Err(Failed)) => {
+                self.client.forget_the_lease();
+                self.client.known = None;
+            }
             (Purpose::List, Ok(Reply::Listed(snapshot))) => {
                 let is_calm = snapshot.places.is_empty();
-                let fresh = if is_calm { self.config.fresh_at_home } else { self.config.fresh };
-                self.fresh_until = now + fresh;
-                self.known = Some(snapshot);
+                self.client.listed(now, snapshot, is_calm);
             }
-            (Purpose::Lease, Ok(Reply::Lease(crate::Reply::Granted { lease }))) => {
-                let sent = until - self.config.answer;
-                self.lease = Some(Lease { number: lease, keep_at: sent + self.config.lease / 3 });
-                self.keeps.clear();
-            }
+            (Purpose::Lease, Ok(Reply::Granted { lease })) => self.client.granted(lease, sent),
             (Purpose::Grow(permits), Ok(Reply::Committed(true))) => {
-                self.known = None;
+                self.client.known = None;
                 self.set_share(permits, actions);
             }
             // Refused, or done, or not known to be: the list says what is so now.
-            _ => self.known = None,
+            _ => self.client.known = None,
         }
     }
 
@@ -263,99 +245,30 @@ impl ShareAgent {
     }
 
     pub(super) fn begin_to_drain(&mut self, below: u32, actions: &mut Vec<Action>) {
-        self.numbers += 1;
-        self.drain = Some(self.numbers);
-        actions.push(Action::Drain { number: self.numbers, below });
+        let number = self.client.number();
+        self.drain = Some(number);
+        actions.push(Action::Drain { number, below });
     }
 
     /// Does what is due, and says when something is due next.
     fn go_on(&mut self, now: Nanoseconds, demand: Demand, actions: &mut Vec<Action>) {
-        if self.call.is_some_and(|(.., until)| now >= until) {
-            (self.call, self.known) = (None, None);
-        }
-        if now >= self.fresh_until && !self.is_idle(demand) && self.known.take().is_some() {
-            // That may have been lost.
-            self.watch = None;
-        }
-        if let Some(lease) = &mut self.lease
-            && now >= lease.keep_at
-        {
-            lease.keep_at = now + self.config.lease / 3;
-            let request = crate::Request::KeepAlive { lease: lease.number };
-            let call = self.say(Request::Lease(request), actions);
-            // What is not answered for long will not be.
-            self.keeps.drain(..self.keeps.len().saturating_sub(3));
-            self.keeps.push(call);
-        }
+        self.client.expire(now, self.is_idle(demand));
+        self.client.keep_the_lease(now, actions);
         self.look_at = None;
-        if self.call.is_none() && now >= self.rests_until {
-            match self.known.take() {
-                None => self.call(now, Purpose::List, Request::List, actions),
-                Some(known) => {
-                    self.decide(now, demand, &known, actions);
-                    self.known = Some(known);
-                }
-            }
+        if let Some(known) = self.client.take_known(now, actions) {
+            self.decide(now, demand, &known, actions);
+            self.client.known = Some(known);
         }
-        let fresh = Some(self.fresh_until).filter(|_| !self.is_idle(demand));
-        let times = [
-            self.call.map(|(.., until)| until),
-            self.lease.map(|lease| lease.keep_at),
-            fresh,
-            Some(self.rests_until),
-            self.look_at,
-        ];
-        actions.extend(times.into_iter().flatten().filter(|at| *at > now).min().map(Action::WakeAt));
+        let next = self.client.next(now, self.is_idle(demand), [self.look_at]);
+        actions.extend(next.map(Action::WakeAt));
     }
 
     /// Returns whether nothing is waited for: the host has no permit, and no program wants one.
     fn is_idle(&self, demand: Demand) -> bool {
         self.share == 0
-            && self.watch.is_none()
-            && self.lease.is_none()
+            && self.client.watch.is_none()
+            && self.client.lease.is_none()
             && demand.first == 0
             && self.tried == 0
-    }
-
-    fn say(&mut self, request: Request, actions: &mut Vec<Action>) -> u64 {
-        self.numbers += 1;
-        actions.push(Action::Call { number: self.numbers, request });
-        self.numbers
-    }
-
-    pub(super) fn call(
-        &mut self,
-        now: Nanoseconds,
-        purpose: Purpose,
-        request: Request,
-        actions: &mut Vec<Action>,
-    ) {
-        let number = self.say(request, actions);
-        self.call = Some((number, purpose, now + self.config.answer));
-    }
-
-    pub(super) fn change(
-        &mut self,
-        now: Nanoseconds,
-        purpose: Purpose,
-        (compares, then): (&[Compare], &[Operation]),
-        actions: &mut Vec<Action>,
-    ) {
-        let request = Request::Transaction { compares: compares.into(), then: then.into() };
-        self.call(now, purpose, request, actions);
-    }
-
-    pub(super) fn watch(&mut self, what: Watched, known: &Snapshot, actions: &mut Vec<Action>) {
-        if self.watch.as_ref().is_none_or(|(_, watched)| *watched != what) {
-            let number = self.say(Request::Watch { what: what.clone(), from: known.revision + 1 }, actions);
-            self.watch = Some((number, what));
-        }
-    }
-
-    pub(super) fn revoke_the_lease(&mut self, actions: &mut Vec<Action>) {
-        self.keeps.clear();
-        if let Some(lease) = self.lease.take() {
-            self.say(Request::Lease(crate::Request::Revoke { lease: lease.number }), actions);
-        }
     }
 }

@@ -1,7 +1,7 @@
 //! What an agent of a semaphore does next, by what it knows of the keys.
 
 use super::agent::{Action, Demand, Purpose, ShareAgent};
-use super::engine::{Compare, Key, Operation, Place, Request, Snapshot, Watched};
+use super::engine::{Compare, Key, Operation, Place, Snapshot, Watched};
 use crate::Nanoseconds;
 
 /// How much longer than [`crate::Config::hold`] the hosts are waited for that have more than an equal part, before all give.
@@ -44,17 +44,19 @@ impl ShareAgent {
         if self.share < has {
             if keep > self.share {
                 // By a transaction, though the engine knows of all these: a call that gives some back may be under way, and this one has it refused.
-                let change =
-                    ([Compare::Modified(Key::Share, modified)], [Operation::PutShare { permits: has }]);
-                return self.change(now, Purpose::Grow(keep), (&change.0, &change.1), actions);
+                let change = (
+                    vec![Compare::Modified(Key::Share, modified)],
+                    vec![Operation::PutShare { permits: has }],
+                );
+                return self.client.change(now, Purpose::Grow(keep), change, actions);
             }
             if let Some(left) = self.drained.filter(|left| *left < has) {
-                let compares = [Compare::Modified(Key::Share, modified)];
+                let compares = vec![Compare::Modified(Key::Share, modified)];
                 let then = match left {
                     0 => Operation::Delete(Key::Share),
                     permits => Operation::PutShare { permits },
                 };
-                return self.change(now, Purpose::Change, (&compares, &[then]), actions);
+                return self.client.change(now, Purpose::Change, (compares, vec![then]), actions);
             }
             if self.drain.is_none() {
                 self.begin_to_drain(has, actions);
@@ -111,7 +113,8 @@ impl ShareAgent {
         }
         let since = seen.filter(|(created, _)| *created == other.created).map_or(now, |(_, since)| since);
         self.wish = Some((other.created, since));
-        let (hold, all_give) = (since + self.config.hold, since + self.config.hold.saturating_mul(LONGER));
+        let (hold, all_give) =
+            (since + self.client.config.hold, since + self.client.config.hold.saturating_mul(LONGER));
         let next = [hold, all_give].into_iter().filter(|at| *at > now).min();
         self.look_at = self.look_at.min(next.or(self.look_at));
         if now < hold {
@@ -140,11 +143,11 @@ impl ShareAgent {
         }
         match (known.place_of(&self.host), wish) {
             (None, None) => {
-                self.revoke_the_lease(actions);
+                self.client.revoke_the_lease(actions);
                 if has > 0 {
-                    self.watch(Watched::Queue, known, actions);
+                    self.client.watch(Watched::Queue, known, actions);
                 } else {
-                    self.watch = None;
+                    self.client.watch = None;
                     if self.leaves && self.share == 0 && !std::mem::replace(&mut self.has_left, true) {
                         actions.push(Action::Left);
                     }
@@ -152,15 +155,14 @@ impl ShareAgent {
             }
             // Of an agent before this one, of a call that came late, or of a program that waits no more.
             (Some(place), None) => self.leave_the_queue(now, place, actions),
-            (None, Some(wish)) => match self.lease {
-                None => {
-                    let request = crate::Request::Grant { length: self.config.lease };
-                    self.call(now, Purpose::Lease, Request::Lease(request), actions);
-                }
+            (None, Some(wish)) => match self.client.lease {
+                None => self.client.ask_for_a_lease(now, Purpose::Lease, actions),
                 Some(lease) => self.queue(now, lease.number, &wish, 0, actions),
             },
             // Nobody keeps that one alive: it is given up, and the next one has a lease of ours.
-            (Some(place), Some(_)) if self.lease.is_none() => self.leave_the_queue(now, place, actions),
+            (Some(place), Some(_)) if self.client.lease.is_none() => {
+                self.leave_the_queue(now, place, actions)
+            }
             (Some(place), Some(wish)) => self.decide_at_place(now, place, &wish, has, known, actions),
         }
     }
@@ -181,7 +183,7 @@ impl ShareAgent {
         if before.is_none() && takes > 0 && self.share == has {
             let share = has + takes;
             let written = known.total.map_or(0, |total| total.modified);
-            let compares = [
+            let compares = vec![
                 Compare::Created(Key::Place, place.created),
                 Compare::NoShareSince(known.revision),
                 Compare::Modified(Key::Total, written),
@@ -193,29 +195,32 @@ impl ShareAgent {
             if share >= wish.needs {
                 then.push(Operation::Delete(Key::Place));
             }
-            return self.change(now, Purpose::Grow(share), (&compares, &then), actions);
+            return self.client.change(now, Purpose::Grow(share), (compares, then), actions);
         }
-        if let Some(lease) = self.lease
+        if let Some(lease) = self.client.lease
             && (place.needs < wish.needs || place.wants < wish.wants)
         {
             return self.queue(now, lease.number, wish, place.created, actions);
         }
         match before {
-            None => self.watch(Watched::Shares, known, actions),
-            Some(before) if has == 0 => self.watch(Watched::Place(before.host.clone()), known, actions),
-            Some(_) => self.watch(Watched::Queue, known, actions),
+            None => self.client.watch(Watched::Shares, known, actions),
+            Some(before) if has == 0 => {
+                self.client.watch(Watched::Place(before.host.clone()), known, actions)
+            }
+            Some(_) => self.client.watch(Watched::Queue, known, actions),
         }
     }
 
     /// Takes a place in the queue, or says in the one that was created at this revision what is wanted by now.
     fn queue(&mut self, now: Nanoseconds, lease: u64, wish: &Wish, created: u64, actions: &mut Vec<Action>) {
         let Wish { needs, wants } = *wish;
-        let change = ([Compare::Created(Key::Place, created)], [Operation::Queue { lease, needs, wants }]);
-        self.change(now, Purpose::Queue, (&change.0, &change.1), actions);
+        let change =
+            (vec![Compare::Created(Key::Place, created)], vec![Operation::Queue { lease, needs, wants }]);
+        self.client.change(now, Purpose::Queue, change, actions);
     }
 
     fn leave_the_queue(&mut self, now: Nanoseconds, place: &Place, actions: &mut Vec<Action>) {
-        let change = ([Compare::Created(Key::Place, place.created)], [Operation::Delete(Key::Place)]);
-        self.change(now, Purpose::Change, (&change.0, &change.1), actions);
+        let change = (vec![Compare::Created(Key::Place, place.created)], vec![Operation::Delete(Key::Place)]);
+        self.client.change(now, Purpose::Change, change, actions);
     }
 }

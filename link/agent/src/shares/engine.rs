@@ -126,35 +126,7 @@ pub enum Watched {
 }
 
 /// A call to the engine.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Request {
-    /// All keys of the semaphore, by a read that is not out of date.
-    List,
-    /// All operations, if all comparisons hold; else nothing.
-    Transaction {
-        /// What must hold.
-        compares: Vec<Compare>,
-        /// What is done then.
-        then: Vec<Operation>,
-    },
-    /// As [`crate::Request::Watch`].
-    Watch {
-        /// What.
-        what: Watched,
-        /// From which revision on.
-        from: u64,
-    },
-    /// [`crate::Request::Grant`], [`crate::Request::KeepAlive`] or [`crate::Request::Revoke`].
-    Lease(crate::Request),
-}
+pub type Request = crate::request::Request<Compare, Operation, Watched>;
 
 /// What the engine answers.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Reply {
-    /// To [`Request::List`].
-    Listed(Snapshot),
-    /// To [`Request::Transaction`]: whether all comparisons held.
-    Committed(bool),
-    /// To [`Request::Lease`].
-    Lease(crate::Reply),
-}
+pub type Reply = crate::request::Reply<Snapshot>;

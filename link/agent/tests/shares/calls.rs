@@ -65,7 +65,7 @@ fn it_takes_what_is_free_by_its_place_and_by_what_no_host_has_written_since() {
     let waits = Demand { used: 0, awaited: 7, first: 3 };
     let (mut agent, actions) = agent(0, waits);
     let actions = agent.on(0, waits, listed(&actions, keys(&[("b", 5)], &[])));
-    let granted = Reply::Lease(turnlock_link_agent::Reply::Granted { lease: 7 });
+    let granted = Reply::Granted { lease: 7 };
     let actions = agent.on(0, waits, answered(&actions, Ok(granted)));
     // Of ten permits of two hosts, five are an equal part; seven are wanted.
     let queues = Request::Transaction {

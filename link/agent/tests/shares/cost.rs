@@ -5,7 +5,7 @@ use crate::{
     store::{Store, Told},
     world::MILLISECOND,
 };
-use std::{cmp::Reverse, collections::BTreeMap, collections::BinaryHeap};
+use support::hosts::{Next, Timeline};
 use turnlock_link_agent::shares::{Action, Event, Request, ShareAgent};
 use turnlock_link_agent::{Config, Nanoseconds};
 
@@ -32,13 +32,10 @@ struct Counted {
 }
 
 struct Semaphore {
-    now: Nanoseconds,
     store: Store,
     /// How many programs of each host want a permit all the time.
     hosts: Vec<(OneHost, usize)>,
-    due: BinaryHeap<Reverse<(Nanoseconds, u64, usize)>>,
-    is_due: BTreeMap<u64, Due>,
-    numbers: u64,
+    timeline: Timeline<Due>,
     counted: Counted,
 }
 
@@ -48,12 +45,9 @@ impl Semaphore {
         let hosts =
             programs.iter().enumerate().map(|(at, programs)| (OneHost::new(at, config, total), *programs));
         let mut semaphore = Self {
-            now: 0,
             store: Store::default(),
             hosts: hosts.collect(),
-            due: BinaryHeap::new(),
-            is_due: BTreeMap::new(),
-            numbers: 0,
+            timeline: Timeline::default(),
             counted: Counted::default(),
         };
         for at in 0..semaphore.hosts.len() {
@@ -67,14 +61,8 @@ impl Semaphore {
         semaphore
     }
 
-    fn after(&mut self, span: Nanoseconds, at: usize, due: Due) {
-        self.numbers += 1;
-        self.due.push(Reverse((self.now + span, self.numbers, at)));
-        self.is_due.insert(self.numbers, due);
-    }
-
     fn on(&mut self, at: usize, event: Event) {
-        let (now, host) = (self.now, &mut self.hosts[at].0);
+        let (now, host) = (self.timeline.now, &mut self.hosts[at].0);
         let demand = host.demand();
         let actions = host.agent.as_mut().unwrap().on(now, demand, event);
         self.act(at, actions);
@@ -83,13 +71,13 @@ impl Semaphore {
     fn admit(&mut self, at: usize) {
         let (entered, waits) = (self.hosts[at].0.admit(), !self.hosts[at].0.waiting.is_empty());
         for one in 0..entered {
-            self.after(INSIDE * u64::from(7 + one % 7) / 10, at, Due::Leave);
+            self.timeline.after(INSIDE * u64::from(7 + one % 7) / 10, at, Due::Leave);
         }
         if waits {
-            self.after(1_000, at, Due::Event(Event::Wanted { permits: 1 }));
+            self.timeline.after(1_000, at, Due::Event(Event::Wanted { permits: 1 }));
         }
         if let Some(event) = self.hosts[at].0.drained() {
-            self.after(1_000, at, Due::Event(event));
+            self.timeline.after(1_000, at, Due::Event(event));
         }
     }
 
@@ -99,8 +87,8 @@ impl Semaphore {
             match action {
                 Action::Call { number, request } => {
                     self.counted.calls += 1;
-                    self.counted.leases += u64::from(matches!(request, Request::Lease(_)));
-                    self.after(MILLISECOND / 2, at, Due::Call(number, request));
+                    self.counted.leases += u64::from(is_of_lease(&request));
+                    self.timeline.after(MILLISECOND / 2, at, Due::Call(number, request));
                 }
                 Action::SetShare { permits } => {
                     self.counted.takes += u64::from(permits > self.hosts[at].0.share);
@@ -120,47 +108,45 @@ impl Semaphore {
 
     fn run_until(&mut self, end: Nanoseconds) {
         loop {
-            let due = self.due.peek().map_or(Nanoseconds::MAX, |Reverse((time, ..))| *time);
-            let wakes =
-                self.hosts.iter().enumerate().filter_map(|(at, (host, _))| Some((host.wakes_at?, at)));
-            let wake = wakes.min().unwrap_or((Nanoseconds::MAX, 0));
-            let next = due.min(wake.0).min(end);
-            let used: u32 = self.hosts.iter().map(|(host, _)| host.used()).sum();
-            self.counted.used += u64::from(used) * (next - self.now);
-            self.now = next;
-            if due.min(wake.0) > end {
-                return;
-            }
+            let (before, wakes) = (self.timeline.now, self.hosts.iter().map(|(host, _)| host.wakes_at));
+            let next = self.timeline.go_on(end, wakes);
+            let (now, used): (_, u32) =
+                (self.timeline.now, self.hosts.iter().map(|(host, _)| host.used()).sum());
+            self.counted.used += u64::from(used) * (now - before);
             let mut told = Told::new();
-            self.store.tick(self.now, &mut told);
-            if wake.0 < due {
-                self.hosts[wake.1].0.wakes_at = None;
-                self.on(wake.1, Event::Time);
-            } else if let Some(Reverse((_, number, at))) = self.due.pop() {
-                match self.is_due.remove(&number).unwrap() {
-                    Due::Event(event) => self.on(at, event),
-                    Due::Leave => {
-                        self.hosts[at].0.inside.pop_front();
-                        // And another one wants it, soon.
-                        self.hosts[at].0.waiting.push_back(1);
-                        self.admit(at);
-                    }
-                    Due::Call(number, request) => {
-                        let name = self.hosts[at].0.name.clone();
-                        let reply =
-                            self.store.carry_out(self.now, &name, (at, 0, number), &request, &mut told);
-                        if let Some(reply) = reply {
-                            let event = Event::Answered { call: number, reply };
-                            self.after(MILLISECOND / 2, at, Due::Event(event));
-                        }
+            self.store.tick(now, &mut told);
+            match next {
+                Next::Nothing => return,
+                Next::Wake(at) => {
+                    self.hosts[at].0.wakes_at = None;
+                    self.on(at, Event::Time);
+                }
+                Next::Due(at, Due::Event(event)) => self.on(at, event),
+                Next::Due(at, Due::Leave) => {
+                    self.hosts[at].0.inside.pop_front();
+                    // And another one wants it, soon.
+                    self.hosts[at].0.waiting.push_back(1);
+                    self.admit(at);
+                }
+                Next::Due(at, Due::Call(number, request)) => {
+                    let name = self.hosts[at].0.name.clone();
+                    let reply = self.store.carry_out(now, &name, (at, 0, number), &request, &mut told);
+                    if let Some(reply) = reply {
+                        let event = Event::Answered { call: number, reply };
+                        self.timeline.after(MILLISECOND / 2, at, Due::Event(event));
                     }
                 }
             }
             for watch in told {
-                self.after(MILLISECOND / 2, watch.host, Due::Event(Event::Changed { watch: watch.number }));
+                let event = Event::Changed { watch: watch.number };
+                self.timeline.after(MILLISECOND / 2, watch.host, Due::Event(event));
             }
         }
     }
+}
+
+fn is_of_lease(request: &Request) -> bool {
+    matches!(request, Request::Grant { .. } | Request::KeepAlive { .. } | Request::Revoke { .. })
 }
 
 /// Counts, and prints a row of the table in `docs/hosts.md`.

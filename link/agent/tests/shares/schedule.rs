@@ -1,73 +1,50 @@
-//! Schedules at random. Each has its own mixture of what goes wrong, so that each kind of trouble also comes without the others.
+//! Schedules, at random and directed ones.
 
 use crate::{
     fault::Fault,
-    world::{Step, TOTAL, World, Wrong},
+    world::{Step, TOTAL, World, Wrong, takes_at},
 };
-use support::Dice;
+use support::{
+    Dice,
+    hosts::{self, pick},
+};
 
 /// How likely which step is.
 struct Mixture {
-    /// The oldest messages lie about, while later ones come.
-    is_late: bool,
-    /// The time goes on, while messages lie about and programs stay inside.
-    is_slow: bool,
-    delays: u64,
-    loses: u64,
-    cuts: u64,
-    compacts: u64,
-    kills: u64,
-    kills_amid: u64,
-    stops: u64,
+    trouble: hosts::Mixture,
     boots: u64,
-    vanishes: u64,
     gives_up: u64,
 }
 
 impl Mixture {
     fn of(dice: &mut Dice) -> Self {
-        let is_calm = dice.roll(4) == 0;
-        let mut one_in = |times| u64::from(!is_calm && dice.roll(times) == 0);
-        Self {
-            is_late: one_in(4) == 1,
-            is_slow: one_in(2) == 1,
-            delays: 8 * one_in(2),
-            loses: 3 * one_in(3),
-            cuts: 3 * one_in(2),
-            compacts: 3 * one_in(4),
-            kills: 5 * one_in(2),
-            kills_amid: 4 * one_in(4),
-            stops: 3 * one_in(3),
-            boots: one_in(4),
-            vanishes: one_in(6),
-            gives_up: 5 * one_in(2),
-        }
+        let trouble = hosts::Mixture::of(dice);
+        let mut one_in = |times| trouble.one_in(dice, times);
+        let (boots, gives_up) = (one_in(4), 5 * one_in(2));
+        Self { trouble, boots, gives_up }
     }
 
     fn weight(&self, step: Step) -> u64 {
+        let trouble = &self.trouble;
         match step {
-            Step::Deliver(0) if self.is_late => 4,
-            Step::Deliver(_) if self.is_late => 30,
-            Step::Deliver(0) => 60,
-            Step::Deliver(_) => 10,
-            Step::Leave(_) if self.is_slow => 5,
-            Step::Leave(_) | Step::Drained(_) => 20,
+            Step::Deliver(at) => trouble.delivers(at),
+            Step::Leave(_) => trouble.leaves(),
+            Step::Drained(_) => 20,
             // There are as many of each as permits.
             Step::Want(..) => 5,
             Step::Try(..) => 1,
             Step::Start(_) | Step::Mend(_) | Step::Resume(_) => 20,
-            Step::Wait if self.is_slow => 60,
-            Step::Wait => 15,
-            Step::Delay(_) => self.delays,
+            Step::Wait => trouble.waits(),
+            Step::Delay(_) => trouble.delays,
             Step::DeliverLate(_) => 5,
-            Step::Lose(_) => self.loses,
-            Step::Cut(..) => self.cuts,
-            Step::Compact => self.compacts,
-            Step::Kill(_) => self.kills,
-            Step::KillAmid(_) => self.kills_amid,
-            Step::Stop(_) => self.stops,
+            Step::Lose(_) => trouble.loses,
+            Step::Cut(..) => trouble.cuts,
+            Step::Compact => trouble.compacts,
+            Step::Kill(_) => trouble.kills,
+            Step::KillAmid(_) => trouble.kills_amid,
+            Step::Stop(_) => trouble.stops,
+            Step::Vanish(_) => trouble.vanishes,
             Step::Boot(_) => self.boots,
-            Step::Vanish(_) => self.vanishes,
             Step::GiveUp(_) => self.gives_up,
             Step::Forget(_) => 3,
         }
@@ -80,15 +57,7 @@ pub fn at_random(seed: u64, steps: u32, hosts: usize, fault: Option<Fault>) -> R
     let stranger = dice.roll(16) == 0;
     let (mixture, mut world) = (Mixture::of(&mut dice), World::new(hosts, stranger, fault));
     for _ in 0..steps {
-        let steps = world.steps();
-        let mut at = dice.roll(steps.iter().map(|step| mixture.weight(*step)).sum());
-        let step = steps.iter().find(|step| {
-            let weight = mixture.weight(**step);
-            let is_it = at < weight;
-            at = at.saturating_sub(weight);
-            is_it
-        });
-        world.go(*step.unwrap())?;
+        world.go(pick(&mut dice, &world.steps(), |step| mixture.weight(step)))?;
     }
     world.settles()?;
     Ok(world)
@@ -120,7 +89,7 @@ pub fn a_take_comes_late(fault: Option<Fault>) -> Result<(), Wrong> {
     (0..TOTAL - 1).try_for_each(|_| world.go(Step::Want(1, 1)))?;
     world.come_in_without_leaving(1, TOTAL - 1)?;
     world.go(Step::Want(0, TOTAL))?;
-    let takes = |world: &World| world.messages.iter().position(|message| message.takes(0));
+    let takes = |world: &World| world.messages.iter().position(|message| takes_at(message, 0));
     for _ in 0..1_000 {
         match takes(&world) {
             Some(at) if world.late.is_empty() => world.go(Step::Delay(at))?,

@@ -1,52 +1,33 @@
 //! An engine as etcd is, with the keys of one semaphore: revisions, transactions, leases, watches that tell once.
 
+use support::hosts::{Leases, Watch, Watches};
 use turnlock_link_agent::shares::{
     Compare, Key, Operation, Place, Reply, Request, Share, Snapshot, Total, Watched,
 };
 use turnlock_link_agent::{Failed, Host, Nanoseconds};
 
-/// A watch, and the life of the agent that it is of.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Watch {
-    pub host: usize,
-    pub life: u32,
-    pub number: u64,
-    pub what: Watched,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Lease {
-    number: u64,
-    length: Nanoseconds,
-    ends: Nanoseconds,
-}
+/// Those who are to be told that something changed.
+pub type Told = support::hosts::Told<Watched>;
 
 #[derive(Clone, Debug, Default)]
 pub struct Store {
     pub now: Snapshot,
     /// The lease of each place, by its host.
     of_places: Vec<(Host, u64)>,
-    leases: Vec<Lease>,
-    leases_granted: u64,
-    watches: Vec<Watch>,
-    /// What was changed at which revision, since the last compaction.
-    log: Vec<(u64, Watched)>,
-    compacted: u64,
+    leases: Leases,
+    watches: Watches<Watched>,
 }
-
-/// Those who are to be told that something changed.
-pub type Told = Vec<Watch>;
 
 impl Store {
     /// When the next lease ends.
     pub fn next_end(&self) -> Option<Nanoseconds> {
-        self.leases.iter().map(|lease| lease.ends).min()
+        self.leases.next_end()
     }
 
     /// How many keys and watches there are.
     pub fn size(&self) -> (usize, usize) {
         let Snapshot { total, shares, places, .. } = &self.now;
-        (usize::from(total.is_some()) + shares.len() + places.len(), self.watches.len())
+        (usize::from(total.is_some()) + shares.len() + places.len(), self.watches.count())
     }
 
     fn holds(&self, host: &Host, compare: Compare) -> bool {
@@ -79,7 +60,7 @@ impl Store {
                     return Some(Ok(Reply::Committed(false)));
                 }
                 let has_lease = |operation: &Operation| match operation {
-                    Operation::Queue { lease, .. } => self.leases.iter().any(|one| one.number == *lease),
+                    Operation::Queue { lease, .. } => self.leases.has(*lease),
                     _ => true,
                 };
                 if !then.iter().all(has_lease) {
@@ -89,31 +70,14 @@ impl Store {
                 then.iter().for_each(|operation| self.operate(host, *operation, told));
                 Reply::Committed(true)
             }
-            Request::Lease(turnlock_link_agent::Request::Grant { length }) => {
-                self.leases_granted += 1;
-                let lease = Lease { number: self.leases_granted, length: *length, ends: now + length };
-                self.leases.push(lease);
-                Reply::Lease(turnlock_link_agent::Reply::Granted { lease: lease.number })
-            }
-            Request::Lease(turnlock_link_agent::Request::KeepAlive { lease }) => {
-                let known = self.leases.iter_mut().find(|one| one.number == *lease);
-                let is_alive = known.map(|lease| lease.ends = now + lease.length).is_some();
-                Reply::Lease(turnlock_link_agent::Reply::Alive(is_alive))
-            }
-            Request::Lease(turnlock_link_agent::Request::Revoke { lease }) => {
+            Request::Grant { length } => Reply::Granted { lease: self.leases.grant(now, *length) },
+            Request::KeepAlive { lease } => Reply::Alive(self.leases.keep_alive(now, *lease)),
+            Request::Revoke { lease } => {
                 self.end_leases(|one| one == *lease, told);
                 return None;
             }
-            Request::Lease(other) => unreachable!("{other:?} is no request for a lease"),
             Request::Watch { what, from } => {
-                self.watches.retain(|watch| watch.host != at);
-                let watch = Watch { host: at, life, number, what: what.clone() };
-                let is_past = self.log.iter().any(|(revision, key)| revision >= from && key == what);
-                if *from <= self.compacted || is_past {
-                    told.push(watch);
-                } else {
-                    self.watches.push(watch);
-                }
+                self.watches.set(Watch { host: at, life, number, what: what.clone() }, *from, told);
                 return None;
             }
         }))
@@ -157,12 +121,11 @@ impl Store {
     }
 
     fn changed(&mut self, what: &Watched, told: &mut Told) {
-        self.log.push((self.now.revision, what.clone()));
-        told.extend(self.watches.extract_if(.., |watch| watch.what == *what));
+        self.watches.changed(self.now.revision, what, told);
     }
 
     fn end_leases(&mut self, ends: impl Fn(u64) -> bool, told: &mut Told) {
-        self.leases.retain(|lease| !ends(lease.number));
+        self.leases.end(&ends);
         let gone: Vec<Host> =
             self.of_places.iter().filter(|(_, lease)| ends(*lease)).map(|(host, _)| host.clone()).collect();
         for host in gone {
@@ -173,16 +136,13 @@ impl Store {
 
     /// Ends what is over by now.
     pub fn tick(&mut self, now: Nanoseconds, told: &mut Told) {
-        let over: Vec<u64> =
-            self.leases.iter().filter(|lease| lease.ends <= now).map(|lease| lease.number).collect();
+        let over = self.leases.over(now);
         self.end_leases(|lease| over.contains(&lease), told);
     }
 
-    /// Forgets how it came to what is now; those that watch are told that they cannot be told any more.
+    /// Forgets how it came to what is now.
     pub fn compact(&mut self, told: &mut Told) {
-        self.log.clear();
-        self.compacted = self.now.revision;
-        told.append(&mut self.watches);
+        self.watches.compact(self.now.revision, told);
     }
 
     /// A person has a host forgotten that is gone.

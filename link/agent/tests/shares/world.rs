@@ -34,22 +34,16 @@ const DEFAULT: Config = Config {
 };
 
 /// Something under way.
-#[derive(Clone, Debug)]
-pub enum Message {
-    Call { host: usize, life: u32, number: u64, request: Request },
-    Event { host: usize, life: u32, event: Event },
+pub type Message = support::hosts::Message<Request, Event>;
+
+/// Whether it could do harm where it comes late: what changes keys.
+fn may_do_harm(message: &Message) -> bool {
+    matches!(message, Message::Call { request: Request::Transaction { .. }, .. })
 }
 
-impl Message {
-    /// Whether it is a call of this host that takes permits that are free.
-    pub fn takes(&self, at: usize) -> bool {
-        matches!(self, Self::Call { host, request, .. } if *host == at && takes(request))
-    }
-
-    /// Whether it could, where it comes late: what changes keys.
-    fn may_do_harm(&self) -> bool {
-        matches!(self, Self::Call { request: Request::Transaction { .. }, .. })
-    }
+/// Whether it is a call of this host that takes permits that are free.
+pub fn takes_at(message: &Message, at: usize) -> bool {
+    matches!(message, Message::Call { host, request, .. } if *host == at && takes(request))
 }
 
 /// What can happen next.
@@ -126,7 +120,7 @@ impl World {
         let mut steps = Vec::new();
         for at in 0..self.messages.len().min(4) {
             steps.extend([Step::Deliver(at), Step::Lose(at)]);
-            if self.messages[at].may_do_harm() && self.late.len() < 2 {
+            if may_do_harm(&self.messages[at]) && self.late.len() < 2 {
                 steps.push(Step::Delay(at));
             }
         }
@@ -383,7 +377,7 @@ impl World {
     fn kill(&mut self, at: usize) {
         self.hosts[at].kill_agent();
         let is_its = |message: &mut Message| {
-            matches!(message, Message::Call { host, .. } if *host == at) && message.may_do_harm()
+            matches!(message, Message::Call { host, .. } if *host == at) && may_do_harm(message)
         };
         self.late.extend(self.messages.extract_if(.., is_its));
     }

@@ -5,7 +5,8 @@ use crate::{
     store::{Store, Told},
     world::MILLISECOND,
 };
-use std::{cmp::Reverse, collections::BTreeMap, collections::BinaryHeap};
+use std::collections::BTreeMap;
+use support::hosts::{Next, Timeline};
 use turnlock_link_agent::{Action, Agent, Config, Event, Mode, Nanoseconds, Request, Wish};
 
 const SECOND: Nanoseconds = 1_000 * MILLISECOND;
@@ -61,13 +62,9 @@ impl Counted {
 }
 
 struct Lock {
-    now: Nanoseconds,
     store: Store,
     hosts: Vec<(OneHost, Use)>,
-    /// What is due when, at which host; the number keeps what is due at one time in its order.
-    due: BinaryHeap<Reverse<(Nanoseconds, u64, usize)>>,
-    is_due: BTreeMap<u64, Due>,
-    numbers: u64,
+    timeline: Timeline<Due>,
     counted: Counted,
 }
 
@@ -79,12 +76,9 @@ impl Lock {
             host.name = format!("host-{at}").into();
         }
         let mut lock = Self {
-            now: 0,
             store: Store::default(),
             hosts,
-            due: BinaryHeap::new(),
-            is_due: BTreeMap::new(),
-            numbers: 0,
+            timeline: Timeline::default(),
             counted: Counted::default(),
         };
         for at in 0..lock.hosts.len() {
@@ -97,14 +91,8 @@ impl Lock {
         lock
     }
 
-    fn after(&mut self, span: Nanoseconds, at: usize, due: Due) {
-        self.numbers += 1;
-        self.due.push(Reverse((self.now + span, self.numbers, at)));
-        self.is_due.insert(self.numbers, due);
-    }
-
     fn on(&mut self, at: usize, event: Event) {
-        let actions = self.hosts[at].0.agent.as_mut().unwrap().on(self.now, event);
+        let actions = self.hosts[at].0.agent.as_mut().unwrap().on(self.timeline.now, event);
         self.act(at, actions);
     }
 
@@ -122,7 +110,7 @@ impl Lock {
                         Request::Watch { .. } => "watch",
                     };
                     *self.counted.calls.entry(kind).or_default() += 1;
-                    self.after(MILLISECOND / 2, at, Due::Call(number, request));
+                    self.timeline.after(MILLISECOND / 2, at, Due::Call(number, request));
                 }
                 Action::BringHome { first, last, data } => {
                     host.file = LockFile {
@@ -153,9 +141,9 @@ impl Lock {
                     host.file.last_token += u64::from(!host.file.is_to_read);
                     let event = Event::MovedAway { last_token: host.file.last_token, data: host.file.data };
                     let wish = uses.wish().filter(|_| *uses != Use::Once);
-                    self.after(1_000, at, Due::Event(event));
+                    self.timeline.after(1_000, at, Due::Event(event));
                     if let Some(wish) = wish {
-                        self.after(1_000, at, Due::Event(Event::Wanted { wish }));
+                        self.timeline.after(1_000, at, Due::Event(Event::Wanted { wish }));
                     }
                 }
                 Action::Lease { until } => host.file.until = until,
@@ -171,38 +159,29 @@ impl Lock {
 
     fn run_until(&mut self, end: Nanoseconds) {
         loop {
-            let due = self.due.peek().map_or(Nanoseconds::MAX, |Reverse((time, ..))| *time);
-            let wakes =
-                self.hosts.iter().enumerate().filter_map(|(at, (host, _))| Some((host.wakes_at?, at)));
-            let wake = wakes.min().unwrap_or((Nanoseconds::MAX, 0));
-            let next = due.min(wake.0);
-            if next > end {
-                self.now = end;
-                return;
-            }
-            self.now = next;
-            let mut told = Told::new();
-            self.store.tick(self.now, &mut told);
-            if wake.0 < due {
-                self.hosts[wake.1].0.wakes_at = None;
-                self.on(wake.1, Event::Time);
-            } else if let Some(Reverse((_, number, at))) = self.due.pop() {
-                match self.is_due.remove(&number).unwrap() {
-                    Due::Event(event) => self.on(at, event),
-                    Due::Call(number, request) => {
-                        let name = self.hosts[at].0.name.clone();
-                        let reply =
-                            self.store.carry_out(self.now, &name, (at, 0, number), &request, &mut told);
-                        if let Some(reply) = reply {
-                            let event = Event::Answered { call: number, reply };
-                            self.after(MILLISECOND / 2, at, Due::Event(event));
-                        }
+            let wakes = self.hosts.iter().map(|(host, _)| host.wakes_at);
+            let next = self.timeline.go_on(end, wakes);
+            let (now, mut told) = (self.timeline.now, Told::new());
+            self.store.tick(now, &mut told);
+            match next {
+                Next::Nothing => return,
+                Next::Wake(at) => {
+                    self.hosts[at].0.wakes_at = None;
+                    self.on(at, Event::Time);
+                }
+                Next::Due(at, Due::Event(event)) => self.on(at, event),
+                Next::Due(at, Due::Call(number, request)) => {
+                    let name = self.hosts[at].0.name.clone();
+                    let reply = self.store.carry_out(now, &name, (at, 0, number), &request, &mut told);
+                    if let Some(reply) = reply {
+                        let event = Event::Answered { call: number, reply };
+                        self.timeline.after(MILLISECOND / 2, at, Due::Event(event));
                     }
                 }
             }
             for watch in told {
                 let event = Event::Changed { watch: watch.number };
-                self.after(MILLISECOND / 2, watch.host, Due::Event(event));
+                self.timeline.after(MILLISECOND / 2, watch.host, Due::Event(event));
             }
         }
     }

@@ -1,10 +1,8 @@
 //! One host: its lock file, its clock, its agent.
 
 use std::sync::Arc;
+use support::hosts::{Clock, DRIFT};
 use turnlock_link_agent::{Agent, Config, Data, Event, Found, Host, Mode, NO_DEADLINE, Nanoseconds, Wish};
-
-/// Clocks run at most so many thousandths too fast or too slow.
-pub const DRIFT: i64 = 50;
 
 /// What lies in a host's lock file.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -66,9 +64,7 @@ pub struct OneHost {
     pub numbers: u64,
     /// When its agent sent the last call that keeps a lease.
     pub kept_at: Nanoseconds,
-    /// How its clock differs: by so much, and by so many thousandths of the time.
-    offset: Nanoseconds,
-    drift: i64,
+    own_clock: Clock,
 }
 
 impl OneHost {
@@ -97,24 +93,18 @@ impl OneHost {
             cut_off: None,
             numbers: 0,
             kept_at: 0,
-            offset: at as u64 * 7_000_000_000,
-            drift,
+            own_clock: Clock { offset: at as u64 * 7_000_000_000, drift },
         }
     }
 
     /// What its clock shows at this time.
     pub fn clock(&self, now: Nanoseconds) -> Nanoseconds {
-        self.offset + now.saturating_add_signed(now as i64 / 1000 * self.drift)
+        self.own_clock.at(now)
     }
 
     /// The first time at which its clock shows `clock`, or more.
     pub fn time_of(&self, clock: Nanoseconds) -> Nanoseconds {
-        let shown = clock.saturating_sub(self.offset);
-        let mut time = (shown / (1000 + self.drift) as u64 * 1000).saturating_sub(2_000);
-        while self.clock(time) < clock {
-            time += 1_000;
-        }
-        time
+        self.own_clock.time_of(clock)
     }
 
     pub fn is_leased(&self) -> bool {

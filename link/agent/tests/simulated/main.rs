@@ -13,12 +13,13 @@ mod store;
 mod world;
 
 use fault::Fault;
-use host::{Cut, DRIFT, Stopped};
+use host::{Cut, Stopped};
 use schedule::{at_random, setup};
 use std::{
     collections::HashSet,
     hash::{DefaultHasher, Hash, Hasher},
 };
+use support::hosts::DRIFT;
 use turnlock_link_agent::{Mode, Wish};
 use world::{Setup, Step, World, Wrong};
 

@@ -1,25 +1,13 @@
 //! An engine as etcd is: keys with revisions, transactions, leases, watches that tell once.
 
+use support::hosts::{Leases, Watch, Watches};
 use turnlock_link_agent::{
     Compare, Data, Failed, Held, Host, Key, Nanoseconds, Operation, Place, Reader, Reply, Request, Snapshot,
     State, Watched,
 };
 
-/// A watch, and the life of the agent that it is of.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Watch {
-    pub host: usize,
-    pub life: u32,
-    pub number: u64,
-    pub what: Watched,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Lease {
-    number: u64,
-    length: Nanoseconds,
-    ends: Nanoseconds,
-}
+/// Those who are to be told that something changed.
+pub type Told = support::hosts::Told<Watched>;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Store {
@@ -32,16 +20,9 @@ pub struct Store {
     pub readers: Vec<(Reader, Option<u64>)>,
     read_by: Vec<Reader>,
     writer: Option<(Host, u64)>,
-    leases: Vec<Lease>,
-    leases_granted: u64,
-    watches: Vec<Watch>,
-    /// What was changed at which revision, since the last compaction.
-    log: Vec<(u64, Watched, Host)>,
-    compacted: u64,
+    leases: Leases,
+    watches: Watches<Watched>,
 }
-
-/// Those who are to be told that something changed.
-pub type Told = Vec<Watch>;
 
 impl Store {
     pub fn place_of(&self, host: &Host) -> Option<&Place> {
@@ -66,12 +47,12 @@ impl Store {
             + usize::from(self.held.is_some())
             + usize::from(self.state.is_some())
             + usize::from(self.writer.is_some());
-        (keys as u64, self.watches.len() as u64)
+        (keys as u64, self.watches.count() as u64)
     }
 
     /// When the next lease ends.
     pub fn next_end(&self) -> Option<Nanoseconds> {
-        self.leases.iter().map(|lease| lease.ends).min()
+        self.leases.next_end()
     }
 
     fn revision_of(&self, host: &Host, key: Key, modified: bool) -> u64 {
@@ -120,9 +101,7 @@ impl Store {
                     Operation::Queue { lease }
                     | Operation::CallReaders { lease }
                     | Operation::Hold { lease: Some(lease) }
-                    | Operation::Read { lease: Some(lease) } => {
-                        self.leases.iter().any(|one| one.number == *lease)
-                    }
+                    | Operation::Read { lease: Some(lease) } => self.leases.has(*lease),
                     _ => true,
                 };
                 if !then.iter().all(has_lease) {
@@ -134,30 +113,14 @@ impl Store {
                 }
                 Some(Ok(Reply::Committed(true)))
             }
-            Request::Grant { length } => {
-                self.leases_granted += 1;
-                let lease = Lease { number: self.leases_granted, length: *length, ends: now + length };
-                self.leases.push(lease);
-                Some(Ok(Reply::Granted { lease: lease.number }))
-            }
-            Request::KeepAlive { lease } => {
-                let known = self.leases.iter_mut().find(|one| one.number == *lease);
-                let is_alive = known.map(|lease| lease.ends = now + lease.length).is_some();
-                Some(Ok(Reply::Alive(is_alive)))
-            }
+            Request::Grant { length } => Some(Ok(Reply::Granted { lease: self.leases.grant(now, *length) })),
+            Request::KeepAlive { lease } => Some(Ok(Reply::Alive(self.leases.keep_alive(now, *lease)))),
             Request::Revoke { lease } => {
                 self.end_leases(|one| one == *lease, told);
                 None
             }
             Request::Watch { what, from } => {
-                self.watches.retain(|watch| watch.host != at);
-                let watch = Watch { host: at, life, number, what: what.clone() };
-                let is_past = self.log.iter().any(|(revision, key, _)| revision >= from && key == what);
-                if *from <= self.compacted || is_past {
-                    told.push(watch);
-                } else {
-                    self.watches.push(watch);
-                }
+                self.watches.set(Watch { host: at, life, number, what: what.clone() }, *from, told);
                 None
             }
         }
@@ -170,7 +133,7 @@ impl Store {
                 self.held_lease = lease;
                 let created = self.held.as_ref().map_or(revision, |held| held.created);
                 self.held = Some(Held { host: host.clone(), created });
-                self.changed(&Watched::Held, host, told);
+                self.changed(&Watched::Held, told);
             }
             Operation::Put { reserved, data, mode, is_taken } => {
                 let taken_by = is_taken.then(|| host.clone());
@@ -179,18 +142,18 @@ impl Store {
             Operation::Queue { lease } => {
                 if self.place_of(host).is_none() {
                     self.places.push((Place { host: host.clone(), created: revision }, lease));
-                    self.changed(&Watched::Queue, host, told);
+                    self.changed(&Watched::Queue, told);
                 }
             }
             Operation::Delete(Key::Held) => {
                 self.held = None;
-                self.changed(&Watched::Held, host, told);
+                self.changed(&Watched::Held, told);
             }
             Operation::Read { lease } => {
                 let reader = Reader { host: host.clone(), modified: revision };
                 self.readers.retain(|(reader, _)| reader.host != *host);
                 self.readers.push((reader.clone(), lease));
-                self.changed(&Watched::Reader(host.clone()), host, told);
+                self.changed(&Watched::Reader(host.clone()), told);
                 if lease.is_some() {
                     self.read_by.retain(|reader| reader.host != *host);
                     self.read_by.push(reader);
@@ -198,17 +161,17 @@ impl Store {
             }
             Operation::CallReaders { lease } => {
                 self.writer = Some((host.clone(), lease));
-                self.changed(&Watched::Writer, host, told);
+                self.changed(&Watched::Writer, told);
             }
             Operation::ForgetReaders => self.read_by.clear(),
             Operation::Delete(Key::Reading) => {
                 self.readers.retain(|(reader, _)| reader.host != *host);
-                self.changed(&Watched::Reader(host.clone()), host, told);
+                self.changed(&Watched::Reader(host.clone()), told);
             }
             Operation::Delete(Key::ReadBy) => self.read_by.retain(|reader| reader.host != *host),
             Operation::Delete(Key::Writer) => {
                 self.writer = None;
-                self.changed(&Watched::Writer, host, told);
+                self.changed(&Watched::Writer, told);
             }
             Operation::Delete(Key::State) => unreachable!("no agent deletes it"),
             Operation::Delete(Key::Place) => self.delete_place(&host.clone(), told),
@@ -217,27 +180,20 @@ impl Store {
 
     fn delete_place(&mut self, host: &Host, told: &mut Told) {
         self.places.retain(|(place, _)| place.host != *host);
-        self.changed(&Watched::Place(host.clone()), host, told);
-        self.changed(&Watched::Queue, host, told);
+        self.changed(&Watched::Place(host.clone()), told);
+        self.changed(&Watched::Queue, told);
     }
 
-    fn changed(&mut self, what: &Watched, host: &Host, told: &mut Told) {
-        self.log.push((self.revision, what.clone(), host.clone()));
-        self.watches.retain(|watch| {
-            let is_of_it = watch.what == *what;
-            if is_of_it {
-                told.push(watch.clone());
-            }
-            !is_of_it
-        });
+    fn changed(&mut self, what: &Watched, told: &mut Told) {
+        self.watches.changed(self.revision, what, told);
     }
 
     fn end_leases(&mut self, ends: impl Fn(u64) -> bool, told: &mut Told) {
-        self.leases.retain(|lease| !ends(lease.number));
+        self.leases.end(&ends);
         if self.held.is_some() && self.held_lease.is_some_and(&ends) {
             self.revision += 1;
-            let held = self.held.take().unwrap();
-            self.changed(&Watched::Held, &held.host, told);
+            self.held = None;
+            self.changed(&Watched::Held, told);
         }
         let gone: Vec<Host> = self
             .readers
@@ -248,11 +204,11 @@ impl Store {
         for host in gone {
             self.revision += 1;
             self.readers.retain(|(reader, _)| reader.host != host);
-            self.changed(&Watched::Reader(host.clone()), &host, told);
+            self.changed(&Watched::Reader(host.clone()), told);
         }
-        if let Some((host, _)) = self.writer.take_if(|(_, lease)| ends(*lease)) {
+        if self.writer.take_if(|(_, lease)| ends(*lease)).is_some() {
             self.revision += 1;
-            self.changed(&Watched::Writer, &host, told);
+            self.changed(&Watched::Writer, told);
         }
         let gone: Vec<Host> = self
             .places
@@ -268,8 +224,7 @@ impl Store {
 
     /// Ends what is over by now.
     pub fn tick(&mut self, now: Nanoseconds, told: &mut Told) {
-        let over: Vec<u64> =
-            self.leases.iter().filter(|lease| lease.ends <= now).map(|lease| lease.number).collect();
+        let over = self.leases.over(now);
         self.end_leases(|lease| over.contains(&lease), told);
     }
 
@@ -282,11 +237,9 @@ impl Store {
         }
     }
 
-    /// Forgets how it came to what is now; those that watch are told that they cannot be told any more. As after a member's restart, too.
+    /// Forgets how it came to what is now.
     pub fn compact(&mut self, told: &mut Told) {
-        self.log.clear();
-        self.compacted = self.revision;
-        told.append(&mut self.watches);
+        self.watches.compact(self.revision, told);
     }
 
     /// A person forgets a host that is gone, after it was fenced: if it may have written, the next one is told of a death.
@@ -299,10 +252,10 @@ impl Store {
                 state.data = state.data.max(Data::Inconsistent);
                 state.taken_by = None;
             }
-            self.changed(&Watched::Held, host, told);
+            self.changed(&Watched::Held, told);
         }
         self.read_by.retain(|reader| reader.host != *host);
         self.readers.retain(|(reader, _)| reader.host != *host);
-        self.changed(&Watched::Reader(host.clone()), host, told);
+        self.changed(&Watched::Reader(host.clone()), told);
     }
 }

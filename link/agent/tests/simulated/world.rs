@@ -2,10 +2,11 @@
 
 use crate::{
     fault::Fault,
-    host::{Cut, DRIFT, OneHost, Stopped},
+    host::{Cut, OneHost, Stopped},
     store::{Store, Told},
 };
 use std::collections::BTreeSet;
+use support::hosts::DRIFT;
 use turnlock_link_agent::{
     Action, Agent, Config, Data, Event, Mode, NO_DEADLINE, Nanoseconds, Reply, Request, Wish,
 };
@@ -42,20 +43,14 @@ pub struct Setup {
 }
 
 /// Something under way.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Message {
-    Call { host: usize, life: u32, number: u64, request: Request },
-    Event { host: usize, life: u32, event: Event },
-}
+pub type Message = support::hosts::Message<Request, Event>;
 
-impl Message {
-    /// Whether it could, where it comes late: what changes keys, and what says that a lease was kept.
-    fn may_do_harm(&self) -> bool {
-        match self {
-            Self::Call { request, .. } => matches!(request, Request::Transaction { .. }),
-            Self::Event { event, .. } => {
-                matches!(event, Event::Answered { reply: Ok(Reply::Alive(_) | Reply::Granted { .. }), .. })
-            }
+/// Whether it could do harm where it comes late: what changes keys, and what says that a lease was kept.
+fn may_do_harm(message: &Message) -> bool {
+    match message {
+        Message::Call { request, .. } => matches!(request, Request::Transaction { .. }),
+        Message::Event { event, .. } => {
+            matches!(event, Event::Answered { reply: Ok(Reply::Alive(_) | Reply::Granted { .. }), .. })
         }
     }
 }
@@ -179,7 +174,7 @@ impl World {
         let mut steps = Vec::new();
         for at in 0..self.messages.len().min(4) {
             steps.extend([Step::Deliver(at), Step::Lose(at)]);
-            if self.messages[at].may_do_harm() && self.late.len() < 2 {
+            if may_do_harm(&self.messages[at]) && self.late.len() < 2 {
                 steps.push(Step::Delay(at));
             }
         }
@@ -405,7 +400,7 @@ impl World {
     fn kill(&mut self, at: usize) {
         self.hosts[at].kill_agent();
         let is_its = |message: &mut Message| {
-            matches!(message, Message::Call { host, .. } if *host == at) && message.may_do_harm()
+            matches!(message, Message::Call { host, .. } if *host == at) && may_do_harm(message)
         };
         self.late.extend(self.messages.extract_if(.., is_its));
     }

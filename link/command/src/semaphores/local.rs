@@ -1,12 +1,9 @@
 //! The lock file: its linked semaphores, and what is done with them.
 
-use crate::failure::Failure;
-use std::{path::Path, sync::Arc, thread, time::Duration};
+use crate::{desk, failure::Failure};
+use std::{path::Path, sync::Arc};
 use turnlock::{AnyLock, Error, LinkAgent, LinkedSemaphore, LockFile, Semaphore};
 use turnlock_link_agent::shares::Demand;
-
-/// How long a look for programs that want permits takes at most: as long as the end of the agent may wait for it.
-const LOOK: Duration = Duration::from_secs(1);
 
 /// A linked semaphore that has this agent.
 pub struct Local {
@@ -66,32 +63,15 @@ impl Local {
 }
 
 impl LocalSemaphores {
-    /// Has `wanted` called with the place of each semaphore that a program wanted permits of in vain, and how many, by a thread of its own, for
-    /// as long as it returns `true`. `failed` is called if that cannot be told any more.
+    /// Has `wanted` called with the place of each semaphore that a program wanted permits of in vain, and how many, as [`desk::tell_wishes`].
     pub fn tell_wishes(
         self,
         wanted: impl Fn(usize, u32) -> bool + Send + 'static,
         failed: impl FnOnce(Error) + Send + 'static,
-    ) -> std::io::Result<Vec<Local>> {
-        let linked: Vec<_> = self.all.iter().map(|one| one.linked.clone()).collect();
-        let agent = self.agent;
-        let look = move || {
-            loop {
-                match agent.wait(LOOK) {
-                    Ok(false) => {}
-                    Ok(true) => {
-                        let wishes = linked.iter().map(|one| one.take_wanted()).enumerate();
-                        for (at, permits) in wishes.filter(|(_, permits)| *permits > 0) {
-                            if !wanted(at, permits) {
-                                return;
-                            }
-                        }
-                    }
-                    Err(error) => return failed(error),
-                }
-            }
-        };
-        thread::Builder::new().name("permits".into()).spawn(look)?;
+    ) -> Result<Vec<Local>, Failure> {
+        let linked = self.all.iter().map(|one| one.linked.clone()).collect();
+        let take = |one: &LinkedSemaphore| Some(one.take_wanted()).filter(|permits| *permits > 0);
+        desk::tell_wishes(self.agent, linked, take, wanted, failed)?;
         Ok(self.all)
     }
 }

@@ -8,19 +8,17 @@ pub mod seen;
 pub use local::{LocalSemaphores, Named, is_semaphore, open};
 
 use crate::{
-    answers::NoAnswer,
+    answers::{Answer, NoAnswer},
+    desk::{self, Desk, Heard, REST},
     exit,
     failure::Failure,
     keys::Prefix,
     members::Members,
-    os::{self, Timer},
-    print,
+    os, print,
     registration::Registration,
     semaphores::{keys::SemaphoreKeys, local::Local},
     sentences,
     silence::Silence,
-    snapshot::revision,
-    watches::{self, Seen, Watch},
 };
 use std::{
     sync::{
@@ -30,19 +28,14 @@ use std::{
     time::Duration,
 };
 use tokio::{
-    signal::unix::{SignalKind, signal},
-    sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel},
     task::{spawn, spawn_blocking},
     time::sleep,
 };
 use turnlock::{Error, LinkedSemaphore};
 use turnlock_link_agent::{
     Config, Failed, Host, Nanoseconds,
-    shares::{Action, Event, Found, Reply, Request, ShareAgent},
+    shares::{Action, Event, Found, ShareAgent},
 };
-
-/// The rest after those inside could not be waited for, as when the file has no free slot.
-const REST: Duration = Duration::from_secs(1);
 
 /// So often a wait for those inside looks whether it still counts.
 const LOOK: Duration = Duration::from_millis(500);
@@ -51,14 +44,12 @@ const LOOK: Duration = Duration::from_millis(500);
 enum Told {
     /// A program wanted so many permits of the semaphore of this place.
     Wanted(usize, u32),
-    /// The time has come.
-    Time,
     /// What programs want cannot be told any more.
     Broken(Error),
     /// What was waited for, in a wait of this number, has come, or not.
     Drained(usize, (u64, u32), Result<u32, Error>),
     /// The answer to a call.
-    Answered { semaphore: usize, call: u64, answer: Result<Reply, NoAnswer> },
+    Answered { semaphore: usize, call: u64, answer: Answer<SemaphoreKeys> },
 }
 
 /// A semaphore's agent, and what it waits for.
@@ -74,14 +65,8 @@ struct One {
 
 /// All agents of semaphores of this process.
 pub struct Semaphores {
-    members: Members,
-    registration: Registration,
-    config: Config,
+    desk: Desk<Told>,
     all: Vec<One>,
-    tell: UnboundedSender<Told>,
-    told: UnboundedReceiver<Told>,
-    watch: UnboundedSender<Watch>,
-    seen: UnboundedReceiver<Seen>,
     silence: Silence,
     leaves: bool,
 }
@@ -96,21 +81,14 @@ impl Semaphores {
         config: Config,
         file: LocalSemaphores,
     ) -> Result<Self, Failure> {
-        let (tell, told) = unbounded_channel();
-        let (watch, asked) = unbounded_channel();
-        let (see, seen) = unbounded_channel();
-        spawn(watches::watch(members.clone(), registration.clone(), asked, see));
-        let (wanted, failed) = (tell.clone(), tell.clone());
-        let semaphores = file
-            .tell_wishes(
-                move |at, permits| wanted.send(Told::Wanted(at, permits)).is_ok(),
-                move |error| drop(failed.send(Told::Broken(error))),
-            )
-            .map_err(|error| Failure::of_system("cannot begin a thread", error))?;
+        let desk = Desk::begin(members, registration, config)?;
+        let (wanted, failed) = (desk.tell.clone(), desk.tell.clone());
+        let semaphores = file.tell_wishes(
+            move |at, permits| wanted.send(Told::Wanted(at, permits)).is_ok(),
+            move |error| drop(failed.send(Told::Broken(error))),
+        )?;
         let now = os::now();
-        let (silence, leaves) = (Silence::default(), false);
-        let all = Vec::new();
-        let mut begun = Self { members, registration, config, all, tell, told, watch, seen, silence, leaves };
+        let mut begun = Self { desk, all: Vec::new(), silence: Silence::default(), leaves: false };
         for (at, local) in semaphores.into_iter().enumerate() {
             let found = Found { share: local.linked.share(), total: local.linked.total() };
             let (agent, actions) = ShareAgent::new(host.clone(), config, found, (now, local.demand()), 0);
@@ -129,28 +107,20 @@ impl Semaphores {
 
     /// Runs until it is asked to end, or cannot go on. `leaves`: it gives up what the host has before it ends.
     pub async fn run(mut self, leaves: bool) -> Result<(), Failure> {
-        let of_system = |error| Failure::of_system("cannot wait", error);
-        let rings = self.tell.clone();
-        let mut timer = Timer::new(move || rings.send(Told::Time).is_ok()).map_err(of_system)?;
-        let mut terminate = signal(SignalKind::terminate()).map_err(of_system)?;
-        let mut interrupt = signal(SignalKind::interrupt()).map_err(of_system)?;
         loop {
-            timer.set(self.all.iter().filter_map(|one| one.wakes_at).min()).map_err(of_system)?;
-            let is_asked_to_end = tokio::select! {
-                told = self.told.recv() => {
-                    if !self.on_told(told.expect("this holds a sender"))? {
+            let due = self.all.iter().filter_map(|one| one.wakes_at).min();
+            let mut is_asked_to_end = false;
+            match self.desk.hear(due).await? {
+                Heard::Told(told) => {
+                    if !self.on_told(told)? {
                         return Err(self.give_way().await);
                     }
-                    false
                 }
-                seen = self.seen.recv() => {
-                    let Some(Seen::Changed { lock, number }) = seen else { return Err(self.give_way().await) };
-                    self.tell(lock, Event::Changed { watch: number })?;
-                    false
-                }
-                _ = terminate.recv() => true,
-                _ = interrupt.recv() => true,
-            };
+                Heard::Time => self.on_time()?,
+                Heard::Changed(at, watch) => self.tell(at, Event::Changed { watch })?,
+                Heard::Unregistered => return Err(self.give_way().await),
+                Heard::IsAskedToEnd => is_asked_to_end = true,
+            }
             if is_asked_to_end {
                 if !leaves || std::mem::replace(&mut self.leaves, true) {
                     return Ok(());
@@ -165,18 +135,20 @@ impl Semaphores {
         }
     }
 
+    fn on_time(&mut self) -> Result<(), Failure> {
+        let now = os::now();
+        for at in 0..self.all.len() {
+            if self.all[at].wakes_at.take_if(|due| *due <= now).is_some() {
+                self.tell(at, Event::Time)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Returns whether this is the host's agent still.
     fn on_told(&mut self, told: Told) -> Result<bool, Failure> {
         match told {
             Told::Wanted(at, permits) => self.tell(at, Event::Wanted { permits })?,
-            Told::Time => {
-                let now = os::now();
-                for at in 0..self.all.len() {
-                    if self.all[at].wakes_at.take_if(|due| *due <= now).is_some() {
-                        self.tell(at, Event::Time)?;
-                    }
-                }
-            }
             Told::Broken(error) => return Err(Failure::of_file(&error)),
             Told::Drained(at, (number, _), Ok(permits)) => {
                 self.tell(at, Event::Drained { number, permits })?
@@ -190,7 +162,7 @@ impl Semaphores {
             }
             Told::Answered { answer: Err(NoAnswer::Unregistered), .. } => return Ok(false),
             Told::Answered { semaphore, call, answer } => {
-                self.silence.note(&answer, self.config.mode);
+                self.silence.note(&answer, self.desk.config.mode);
                 self.tell(semaphore, Event::Answered { call, reply: answer.map_err(|_| Failed) })?;
             }
         }
@@ -208,12 +180,10 @@ impl Semaphores {
         for action in actions {
             let one = &mut self.all[at];
             match action {
-                Action::Call { number, request: Request::Watch { what, from } } => {
-                    let (key, is_folder) = one.keys.watched(&what);
-                    // If no one receives it, the host is not registered any more, and that was told.
-                    let _ = self.watch.send(Watch { lock: at, number, key, is_folder, from: revision(from) });
+                Action::Call { number, request } => {
+                    let answered = move |answer| Told::Answered { semaphore: at, call: number, answer };
+                    self.desk.ask((at, number), &one.keys, request, answered);
                 }
-                Action::Call { number, request } => self.call(at, number, request),
                 Action::SetShare { permits } => {
                     one.drain.store(0, Relaxed);
                     one.local.linked.set_share(permits).map_err(|error| Failure::of_file(&error))?;
@@ -234,22 +204,9 @@ impl Semaphores {
         Ok(())
     }
 
-    fn call(&self, semaphore: usize, call: u64, request: Request) {
-        let (members, keys, registration) =
-            (self.members.clone(), self.all[semaphore].keys.clone(), self.registration.clone());
-        // The agent gives up after that.
-        let limit = Duration::from_nanos(self.config.answer);
-        let tell = self.tell.clone();
-        spawn(async move {
-            if let Some(answer) = calls::answer(members, keys, registration, request, limit).await {
-                let _ = tell.send(Told::Answered { semaphore, call, answer });
-            }
-        });
-    }
-
     /// Waits for the programs that are inside by a thread that may block, however long they take, while that wait counts.
     fn drain(&self, at: usize, (number, below): (u64, u32), rest: Duration) {
-        let (linked, tell) = (self.all[at].local.linked.clone(), self.tell.clone());
+        let (linked, tell) = (self.all[at].local.linked.clone(), self.desk.tell.clone());
         let counts = self.all[at].drain.clone();
         let wait = move || {
             while counts.load(Relaxed) == number {
@@ -274,31 +231,15 @@ impl Semaphores {
     async fn give_way(self) -> Failure {
         print::message(&format!(
             "{} is not this agent's any more: the host was forgotten, or another agent began under its name; it has no permits from now on",
-            self.registration.key()
+            self.desk.registration.key()
         ));
-        let leaving: Vec<_> =
-            self.all.into_iter().map(|one| spawn(drain_for_good(one.local.name, one.local.linked))).collect();
-        for one in leaving {
-            let _ = one.await;
-        }
+        let all = self.all.into_iter().map(|one| (one.local.name, one.local.linked));
+        let gives_all =
+            |linked: &LinkedSemaphore| linked.set_share(0).and_then(|()| linked.drain(0).map(drop));
+        desk::for_good(all, gives_all, sentences::not_drained).await;
         Failure::new(
             exit::FAILED,
             "it ends, since it is not the agent of its host any more; its programs have no permits",
         )
-    }
-}
-
-/// Returns once no program has a permit, whatever it takes.
-async fn drain_for_good(name: String, linked: Arc<LinkedSemaphore>) {
-    loop {
-        let linked = linked.clone();
-        let drained = spawn_blocking(move || linked.set_share(0).and_then(|()| linked.drain(0))).await;
-        let why = match drained {
-            Ok(Ok(_)) => return,
-            Ok(Err(error)) => error.to_string(),
-            Err(error) => error.to_string(),
-        };
-        print::message(&sentences::not_drained(&name, &why));
-        sleep(REST).await;
     }
 }
