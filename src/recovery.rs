@@ -184,11 +184,13 @@ fn renew(view: View, fences: Fences, boot_id: [u64; 2], realtime_ns: u64, has_gr
 /// block that is reserved. Of a semaphore, no permit is this host's. In a larger file it is as it was.
 fn renew_link(lock: &LockView, has_grown: bool) {
     let link = link(lock);
-    if !has_grown && link.is_shared_out() {
-        lock.words.permits.store(0, Relaxed);
-    } else if !has_grown {
-        link.move_away();
-        link.token_end.store(0, Relaxed);
+    if !has_grown {
+        if link.is_shared_out() {
+            lock.words.permits.store(0, Relaxed);
+        } else {
+            link.move_away();
+            link.token_end.store(0, Relaxed);
+        }
         // Its clock has begun anew.
         link.lease_end.store(0, Relaxed);
     }

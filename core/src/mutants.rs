@@ -284,11 +284,13 @@ pub enum Mutant {
     DrainsWithoutBarrier,
     /// An agent that looks whether those inside fit does not count those before the last of them that may enter yet.
     DrainsInsidersOnly,
+    /// A lease of a linked semaphore begins once those inside have left, though one of them may have reserved its place.
+    LeaseDrainedOnce,
 }
 
 impl Mutant {
     /// Every mutant. The table in `docs/reliability.md` says what catches it.
-    pub const ALL: [Mutant; 137] = [
+    pub const ALL: [Mutant; 138] = [
         Mutant::NoChoosing,
         Mutant::NoFenceAfterChoosing,
         Mutant::NoFenceBeforeWait,
@@ -426,6 +428,7 @@ impl Mutant {
         Mutant::GivesBackUndrained,
         Mutant::DrainsWithoutBarrier,
         Mutant::DrainsInsidersOnly,
+        Mutant::LeaseDrainedOnce,
     ];
 }
 

@@ -44,8 +44,14 @@ pub fn look<'a, F: FileClaims>(
 fn of_link<F: FileClaims>(lock: &FileLock<'_, F>, hold_class: HoldClass) -> LockedBy {
     let link = link(&lock.lock);
     let total = link.total.load(Relaxed);
-    if is_linked(lock.view, lock.region) && lock.lock.words.permits.load(Relaxed) < total {
-        return if link.agent().is_none() { LockedBy::NO_AGENT } else { LockedBy::OTHER_HOSTS };
+    let share = lock.lock.words.permits.load(Relaxed);
+    if is_linked(lock.view, lock.region) && share < total {
+        // With no share the lease of before does not matter.
+        return match () {
+            () if link.agent().is_none() => LockedBy::NO_AGENT,
+            () if share > 0 && !link.lease_runs(clock::boot_ns) => LockedBy::LEASE_ENDED,
+            () => LockedBy::OTHER_HOSTS,
+        };
     }
     let wish = if hold_class == HoldClass::Reader { Wish::Read } else { Wish::Write };
     match is_linked(lock.view, lock.region) && !link.admits(wish, clock::boot_ns) {

@@ -218,8 +218,8 @@ pub unsafe extern "C" fn turnlock_semaphore_acquire_for(
 
 /// Gives `permits` of the permits back that the calling thread has, those that it took last first.
 ///
-/// TURNLOCK_ERROR_NOT_OWNER if it has none; _TOO_MANY_RELEASED if it has fewer; _INVALID_ARGUMENT for none; _DAMAGED, _REPLACED
-/// as `turnlock_mutex_unlock`.
+/// TURNLOCK_ERROR_NOT_OWNER if it has none; _TOO_MANY_RELEASED if it has fewer; _INVALID_ARGUMENT for none; _LEASE_ENDED, _DAMAGED, _REPLACED
+/// as `turnlock_mutex_unlock`: they are given back all the same.
 ///
 /// # Safety
 /// `semaphore` is a semaphore handle.

@@ -7,11 +7,12 @@ use super::{
 };
 use crate::attach::{names::Name, site::FileSite, thread::with_thread_attachment};
 use crate::layout::SlotState;
-use crate::registers::FileLock;
+use crate::registers::{Claimed, FileLock};
 use std::time::Duration;
 use turnlock_core::acquire::{
     attempt::{Attempt, LockConfig},
     drain::{self, NO_PERMITS},
+    link,
     site::{Limit, Lock},
 };
 use turnlock_core::error::{Error, Result};
@@ -72,7 +73,7 @@ impl LinkAgent {
 }
 
 impl LinkedSemaphore {
-    fn registers(&self) -> FileLock<'_, crate::registers::Claimed> {
+    fn registers(&self) -> FileLock<'_, Claimed> {
         let registers = self.lock.registers();
         FileLock::claimed(registers.view, registers.region, self.handle.claims)
     }
@@ -110,6 +111,36 @@ impl LinkedSemaphore {
         Ok(())
     }
 
+    /// Says until when this host has its permits: in nanoseconds by `CLOCK_BOOTTIME`; 0, as at first: until it gives them back. From then on
+    /// the semaphore is *leased*: programs are admitted before that time only, one that is inside can ask whether its permits are its own still
+    /// ([`super::Guard::still_owner`]), and no place is reserved. A later end, or none, is written at once, and programs are admitted again if
+    /// that had ended: only if no other host has had any of these permits since, as those that are inside believe that they are their own again.
+    ///
+    /// A first lease begins while this host has no permit: it waits, without a limit, until no program is inside.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`]: a first lease is to begin, and this host has a share. Those of [`LinkedSemaphore::drain`] if one is to begin;
+    /// then there is none. [`Error::Closed`] in a forked child; [`Error::NotFound`], [`Error::Damaged`].
+    pub fn set_lease_end(&self, nanoseconds: u64) -> Result<()> {
+        let (attachment, link) = self.lock.checked()?;
+        if nanoseconds == 0 || link.lease_end.load(Relaxed) != 0 {
+            link::renew_lease(&self.lock.registers(), attachment.slot, nanoseconds);
+            return Ok(());
+        }
+        let share = self.share();
+        if share > 0 {
+            return Err(Error::InvalidArgument(format!(
+                "a lease was to begin while this host has {share} permits, which it had without one: make the share 0 first"
+            )));
+        }
+        self.as_agent(|attempt| attempt.begin_lease_of_share(nanoseconds, Limit::Forever))
+    }
+
+    /// Returns until when this host has its permits, as [`LinkedSemaphore::set_lease_end`] said it.
+    pub fn lease_end(&self) -> u64 {
+        self.lock.lease_end()
+    }
+
     /// Waits, without a limit, until the permits that programs of this host have are no more than its share, or fewer than `below`, and stay so.
     /// Returns how many they are at most from then on, or the share if that is more: other hosts may have the rest, unless the share is made larger
     /// again. The calling thread takes a slot for it.
@@ -127,12 +158,17 @@ impl LinkedSemaphore {
 
     fn drain_within(&self, below: u32, limit: Limit) -> Result<u32> {
         self.lock.checked()?;
+        self.as_agent(|attempt| attempt.drain_share(below, limit))
+    }
+
+    /// Acts as a participant that wants no permits, in a slot of the calling thread.
+    fn as_agent<T>(&self, act: impl FnOnce(Attempt<FileSite<'_, Claimed>>) -> Result<T>) -> Result<T> {
         let Handle { file, name, claims, config, .. } = &self.handle;
         let Name { region, generation } = **name;
         with_thread_attachment(&file.open, |attachment| {
             let site = FileSite::new(attachment, region, generation, *claims, file.interrupt.as_ref());
             let config = LockConfig { patience: 0, may_be_biased: false, is_linked: false, ..*config };
-            Attempt { site, config, claim: NO_PERMITS }.drain_share(below, limit)
+            act(Attempt { site, config, claim: NO_PERMITS })
         })
     }
 

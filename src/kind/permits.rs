@@ -118,20 +118,25 @@ impl Handle<SemaphoreKind> {
             all = if token.is_some() { claim.weight.saturating_add(all) } else { all }
         });
         check_release(permits, all)?;
-        let mut left = permits;
+        let (mut left, mut has_lease_ended) = (permits, false);
         // One after the other, without a list: a signal handler may not allocate.
         while left > 0 {
             let mut last = None;
             self.each_part(|token, claim| last = last.max(token.map(|token| (token, claim.weight))));
             let (token, weight) = last.ok_or(Error::NotOwner)?;
-            if weight <= left {
-                self.unlock(Some(token))?;
+            let released = if weight <= left {
+                self.unlock(Some(token))
             } else {
-                self.with_holder(Some(token), |attachment| self.owned(attachment)?.give_back(left))?;
+                self.with_holder(Some(token), |attachment| self.owned(attachment)?.give_back(left))
+            };
+            match released {
+                // They are given back all the same, and so are the others.
+                Err(Error::LeaseEnded) => has_lease_ended = true,
+                released => released?,
             }
             left -= weight.min(left);
         }
-        Ok(())
+        if has_lease_ended { Err(Error::LeaseEnded) } else { Ok(()) }
     }
 
     /// Does what [`Handle::release_permits`] does, as `participant`.

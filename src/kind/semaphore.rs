@@ -187,6 +187,12 @@ impl Semaphore {
         self.0.is_linked()
     }
 
+    /// Returns for how long this host has its permits yet, if the semaphore is linked and leased ([`super::LinkedSemaphore::set_lease_end`]);
+    /// zero: the lease has ended.
+    pub fn lease_left(&self) -> Option<Duration> {
+        self.0.lease_left()
+    }
+
     /// Changes the number of permits, for all processes and at once. If there are fewer than before, those that are taken stay
     /// taken, and none is given before enough have come back; a call that waits for more than there are ends with
     /// [`Error::Permits`].

@@ -167,6 +167,24 @@ pub fn a_program_takes_the_permits_that_this_host_has_of_a_semaphore() {
         assert_eq!(turnlock_semaphore_release(program.handle, 3), TURNLOCK_OK);
         assert_eq!(turnlock_semaphore_resize(program.handle, 11), TURNLOCK_ERROR_INVALID_ARGUMENT);
     }
+    // Under a lease, by several acquisitions and in other portions.
+    linked.set_share(0).unwrap();
+    linked.set_lease_end(u64::MAX).unwrap();
+    linked.set_share(4).unwrap();
+    // SAFETY: an open handle; NULL for what is not asked for.
+    let take_one = || unsafe { turnlock_semaphore_try_acquire(program.handle, 1, std::ptr::null_mut()) };
+    // SAFETY: an open handle.
+    let release = |permits| unsafe { turnlock_semaphore_release(program.handle, permits) };
+    assert_eq!((try_take(), take_one(), still_owner(&program)), (TURNLOCK_OK, TURNLOCK_OK, TURNLOCK_OK));
+    linked.set_lease_end(1).unwrap();
+    assert_eq!(still_owner(&program), TURNLOCK_ERROR_LEASE_ENDED);
+    assert_eq!((release(2), linked.demand().used), (TURNLOCK_ERROR_LEASE_ENDED, 2));
+    assert_eq!((release(2), linked.demand().used), (TURNLOCK_ERROR_LEASE_ENDED, 0));
+    assert_eq!(release(1), TURNLOCK_ERROR_NOT_OWNER);
+    linked.set_lease_end(u64::MAX).unwrap();
+    assert_eq!((try_take(), take_one()), (TURNLOCK_OK, TURNLOCK_OK));
+    linked.set_lease_end(1).unwrap();
+    assert_eq!((release(4), linked.demand().used), (TURNLOCK_ERROR_LEASE_ENDED, 0));
     let other = turnlock_semaphore_options { permits: 11, ..options };
     assert_eq!(open(&other).map(drop), Err(TURNLOCK_ERROR_KIND));
 }

@@ -11,11 +11,11 @@ use turnlock::{Error, inspect};
 
 const SHORT: Duration = Duration::from_millis(20);
 /// Times by a clock that began with the boot.
-const PAST: u64 = 1;
-const FAR: u64 = u64::MAX;
+pub const PAST: u64 = 1;
+pub const FAR: u64 = u64::MAX;
 
 /// `CLOCK_BOOTTIME`, in nanoseconds.
-fn boot_ns() -> u64 {
+pub fn boot_ns() -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: a timespec of our own.
     assert_eq!(unsafe { libc::clock_gettime(libc::CLOCK_BOOTTIME, &mut time) }, 0);

@@ -1,5 +1,6 @@
 //! Linked semaphores: no more permits are given out here than this host has a share of, by every way in, and waiters wait for more.
 
+use crate::leased::{FAR, PAST, boot_ns};
 use std::{
     sync::{
         Mutex,
@@ -286,4 +287,90 @@ fn after_a_boot_it_has_no_share_and_in_a_larger_file_the_one_that_it_had() {
     assert!(jobs.try_acquire(1).is_err());
     linked.set_share(1).unwrap();
     drop(jobs.try_acquire(1).unwrap());
+}
+
+#[test]
+fn a_lease_admits_programs_until_its_end_and_those_inside_are_told() {
+    let _no_hang = NoHang::for_seconds(60);
+    let place = Place::new();
+    let (file, jobs) = linked(&place);
+    let (agent, linked) = attached(&file, &jobs);
+    linked.set_share(3).unwrap();
+    let error = linked.set_lease_end(FAR).unwrap_err();
+    assert!(error.to_string().contains("has 3 permits, which it had without one"), "{error}");
+    assert!(jobs.acquire(1).unwrap().still_owner() && jobs.lease_left().is_none());
+    // It begins when those inside have left.
+    while_held(&jobs, 2, || {
+        linked.set_share(0).unwrap();
+        assert!(matches!(linked.drain_for(1, SHORT), Err(Error::TimedOut(_))));
+    });
+    linked.set_lease_end(FAR).unwrap();
+    linked.set_share(3).unwrap();
+    assert!(linked.lease_end() == FAR && jobs.lease_left().is_some());
+    let guard = jobs.acquire(2).unwrap();
+    assert!(guard.still_owner());
+    linked.set_lease_end(PAST).unwrap();
+    assert!(!guard.still_owner() && jobs.lease_left() == Some(Duration::ZERO));
+    for refused in [jobs.try_acquire(1).map(drop), jobs.acquire_for(1, SHORT).map(drop)] {
+        assert!(refused.is_err(), "one permit is free, and the lease has ended");
+    }
+    assert!(matches!(guard.unlock(), Err(Error::LeaseEnded)));
+    let error = jobs.acquire_for(1, SHORT).unwrap_err();
+    assert!(error.to_string().ends_with("it is linked, and its lease has ended"), "{error}");
+    assert_eq!(linked.demand().used, 0, "it is given back all the same");
+    let participant = file.participant().unwrap();
+    assert!(jobs.try_acquire_as(&participant, 1).is_err());
+    // All are given back that were taken one after the other.
+    linked.set_lease_end(FAR).unwrap();
+    let [one, two] = [1, 2].map(|permits| jobs.acquire_for(permits, SHORT).unwrap());
+    assert_eq!(linked.demand().used, 3);
+    linked.set_lease_end(PAST).unwrap();
+    for guard in [one, two] {
+        assert!(matches!(guard.unlock(), Err(Error::LeaseEnded)));
+    }
+    assert_eq!(linked.demand().used, 0);
+    // One that waits comes in when it is renewed, or when the share comes anew.
+    for renews in [true, false] {
+        linked.set_lease_end(PAST).unwrap();
+        thread::scope(|threads| {
+            let waits = threads.spawn(|| jobs.acquire(1).unwrap().still_owner());
+            until_waiting(&place.lock_file(), NAME, 1);
+            if !renews {
+                linked.set_share(0).unwrap();
+            }
+            linked.set_lease_end(boot_ns() + 100_000_000_000).unwrap();
+            linked.set_share(3).unwrap();
+            assert!(join(waits));
+        });
+    }
+    drop(agent);
+}
+
+#[test]
+fn none_comes_in_by_a_place_from_before_a_lease_or_under_it() {
+    let _no_hang = NoHang::for_seconds(60);
+    let place = Place::new();
+    let (file, jobs) = linked(&place);
+    let (_agent, linked) = attached(&file, &jobs);
+    let participant = file.participant().unwrap();
+    // So often that both come in by a place that they keep, if they may.
+    let again_and_again = || {
+        (0..1000).for_each(|_| drop(jobs.acquire(1).unwrap()));
+        (0..1000).for_each(|_| drop(jobs.acquire_as(&participant, 1).unwrap()));
+    };
+    let refused = || jobs.try_acquire(1).is_err() && jobs.try_acquire_as(&participant, 1).is_err();
+    linked.set_share(3).unwrap();
+    again_and_again();
+    linked.set_share(0).unwrap();
+    linked.set_lease_end(FAR).unwrap();
+    // The number of permits is what it was when the places were reserved.
+    linked.set_share(3).unwrap();
+    linked.set_lease_end(PAST).unwrap();
+    assert!(refused());
+    linked.set_lease_end(FAR).unwrap();
+    again_and_again();
+    linked.set_lease_end(PAST).unwrap();
+    assert!(refused());
+    linked.set_lease_end(0).unwrap();
+    again_and_again();
 }

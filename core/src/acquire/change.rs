@@ -139,7 +139,8 @@ where
     /// Gives `permits` of the permits of a semaphore back.
     ///
     /// # Errors
-    /// As [`Attempt::begin_unlock`] and [`check_release`]; if it was all of them, as [`Attempt::unlock`].
+    /// As [`Attempt::begin_unlock`] and [`check_release`]; [`Error::LeaseEnded`], and they are given back all the same; if it was all of them, as
+    /// [`Attempt::unlock`].
     pub fn give_back(&self, permits: u32) -> Result<()> {
         let (held, holding) = self.begin_change()?;
         let has = held.claim.weight;
@@ -151,6 +152,7 @@ where
             self.site.local().go_on_to_unlock();
             return held.end(holding);
         }
+        let has_lease_ended = link::has_lease_ended(self);
         let claim = Claim { weight: has - permits, ..held.claim };
         let (lock, me) = (self.site.lock(), self.site.me());
         lock.queue().claims.set_mode(me, claim.mode, claim.weight);
@@ -159,7 +161,7 @@ where
         lock.unpark_standby(me, true);
         // As in `downgrade`.
         self.site.local().record(Some(Holding { unbiased: true, among_readers: false, ..holding }));
-        Ok(())
+        if has_lease_ended { Err(Error::LeaseEnded) } else { Ok(()) }
     }
 }
 

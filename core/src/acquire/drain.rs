@@ -54,6 +54,20 @@ where
         drained
     }
 
+    /// Begins a lease of a semaphore of which this host has no permit and that has none, as the agent, once no participant is inside, and none
+    /// can come in by a place that is reserved: no such place begins under a lease. Errors as [`Attempt::drain_share`]; it has no lease then.
+    pub fn begin_lease_of_share(&self, end: u64, limit: Limit) -> Result<()> {
+        self.drain_share(1, limit)?;
+        // One that was inside when places were taken away may have reserved its own since, before it left. That is seen now, by the acquire load
+        // of its `held`; and from here on none is inside, since the share is 0.
+        self.drain_share(1, limit)?;
+        if let Some(link) = self.site.lock().link() {
+            link.set_lease_end(end);
+            trace::at(Step::LinkLease);
+        }
+        Ok(())
+    }
+
     fn wait_until_drained(&self, below: u32, limit: Limit) -> Result<u32> {
         let lock = self.site.lock();
         let mut waiter = self.site.waiter(limit, 0, true);

@@ -92,7 +92,7 @@ pub fn wait_until_admitted<S: Site>(attempt: &Attempt<S>, waiter: &mut S::Waiter
     let Some(link) = lock.link() else { return Ok(true) };
     let wish = wish_of(attempt.hold_class());
     trace::at(Step::LinkWait);
-    call_agent(lock, wish);
+    ask_agent(attempt, wish);
     // The agent unparks those that are parked at its slot. Without one the participant sleeps at its own slot, from nap to nap; so it does
     // where the word was written over.
     let spot = || link.agent().filter(|slot| *slot < lock.slots()).unwrap_or(me);
@@ -101,7 +101,7 @@ pub fn wait_until_admitted<S: Site>(attempt: &Attempt<S>, waiter: &mut S::Waiter
         // Home, and used up or with a lease that has ended: again from nap to nap. It may have come home since, for those that passed over this
         // participant. An agent that moves it away finds it in the queue.
         if !just_told.replace(false) && !link.is_away() {
-            call_agent(lock, wish);
+            ask_agent(attempt, wish);
         }
         spot()
     };
@@ -124,6 +124,16 @@ pub fn wait_until_admitted<S: Site>(attempt: &Attempt<S>, waiter: &mut S::Waiter
     let exists = || attempt.site.check_exists().is_ok();
     bias::wait_in_place(waiter, spot_with_wish, || is_only_to_read() && exists())?;
     attempt.site.check_exists().map(|()| false)
+}
+
+/// Tells the agent what the participant at the head of the queue wants, which is not admitted.
+fn ask_agent<S: Site>(attempt: &Attempt<S>, wish: Wish) {
+    if attempt.hold_class() == HoldClass::Permits {
+        // Its share is enough, and it waits for the lease. In `wanted` a semaphore has how many permits are.
+        share::tell_agent(attempt);
+    } else {
+        call_agent(attempt.site.lock(), wish);
+    }
 }
 
 /// Tells the agent that a program wants the lock, and wakes it if it sleeps.

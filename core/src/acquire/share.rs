@@ -23,6 +23,9 @@
 //!   number of permits is that of its doorway, which it may be again after some changes, with others inside that the agent measured without
 //!   it.
 //! - A waiter that lost its place does not enter by it; it counts for nothing, once it is seen outside after the barrier.
+//! - A *lease* ([`crate::algorithm::link`]) begins while the share is 0 and drained, twice: after the first time no participant is inside that
+//!   looked before, and might reserve its place; after the second no place is reserved still. Who enters has seen the larger share that was written after it, and looks
+//!   at its end in the entry step. After its end nobody enters, and those inside are told so; the share stays.
 //! - The agent stands in no queue. It holds nothing, and its death leaves a share that is no more than what the engine has for this host.
 
 use super::{

@@ -20,7 +20,7 @@
 //! - Of a rwlock the agent is a writer: it waits until all are outside that came in by a number, revokes the bias towards readers and the
 //!   reserved places, and is alone then. Several readers may be at the head of the queue together, each in an entry step of its own.
 //! - A lock that is *leased* (`lease_end` is not 0) admits programs until then. It is never biased: a lease begins in the agent's entry
-//!   step, where the bias has ended, or while the lock is away, and no bias begins under it. What gives up a revocation of the bias towards
+//!   step, where the bias has ended, or while the lock is away (of a semaphore: while this host has no permit), and no bias begins under it. What gives up a revocation of the bias towards
 //!   readers, or an upgrade, leaves it suspended then.
 //!
 //! `spec/link_sc.pml` goes through every execution.

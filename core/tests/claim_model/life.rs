@@ -160,6 +160,12 @@ impl World {
     fn act_as_agent(&self, me: usize, attempt: &Try, deed: Deed) {
         match deed {
             Deed::Lease => return attempt.begin_lease(u64::MAX, Limit::Forever).unwrap(),
+            Deed::LeaseShare => {
+                drain::set(attempt.site.lock(), 0);
+                count(&self.tally.moves);
+                attempt.begin_lease_of_share(u64::MAX, Limit::Forever).unwrap();
+                return drain::set(attempt.site.lock(), self.plan.permits);
+            }
             Deed::Share(permits) => {
                 self.give_away(attempt, permits);
                 self.oracle().elsewhere = 0;

@@ -4,7 +4,8 @@
 use crate::life::BLOCK;
 use crate::oracle::{Tally, get};
 use crate::plan::{
-    BIAS, HOLD, KEEP, LEASE, MOVE, Plan, READ, TO_READ, Then, UPGRADE, Visit, WRITE, permits, share,
+    BIAS, HOLD, KEEP, LEASE, LEASE_SHARE, MOVE, Plan, READ, TO_READ, Then, UPGRADE, Visit, WRITE, permits,
+    share,
 };
 use crate::search::all_hold;
 use std::time::Duration;
@@ -196,6 +197,23 @@ fn a_reserved_place_is_of_no_use_where_the_share_changes() {
     );
 }
 
+/// One that comes in by its place, if it can, again and again.
+fn by_its_place(times: usize) -> Vec<Visit> {
+    vec![permits(1).retains(); times]
+}
+
+#[test]
+fn a_lease_of_permits_begins_when_no_place_is_reserved_and_none_begins_under_it() {
+    for times in [2, 3] {
+        let plan = semaphore(&[&[LEASE_SHARE], &by_its_place(times)]);
+        let tally = holds("a lease and a place", if times == 2 || *IS_LONG { 2 } else { 1 }, plan, 100);
+        assert!(get(&tally.biased_entries) > 0, "no participant came in by its place");
+    }
+    let preemptions = if *IS_LONG { 1 } else { 0 };
+    let plan = semaphore(&[&[LEASE_SHARE], &by_its_place(2), &[permits(1)]]);
+    holds("a lease, a place and a permit", preemptions, plan, 10);
+}
+
 #[test]
 fn an_agent_that_dies_leaves_a_share_that_the_next_one_drains() {
     for step in 1..20 {
@@ -266,5 +284,13 @@ mod with_mutants {
         // The one before the last that is inside has not entered yet, and does not count the last.
         let plan = semaphore(&[&[permits(1)], &[permits(1).then(GIVE_AWAY)], &[]]).linked(BLOCK);
         is_caught(Mutant::DrainsInsidersOnly, 2, &plan, &[Exclusion]);
+    }
+
+    #[test]
+    fn a_lease_of_permits_that_begins_too_soon_is_hidden_by_a_place() {
+        let plan = semaphore(&[&[LEASE_SHARE], &by_its_place(3)]).linked(BLOCK);
+        is_caught(Mutant::LeaseDrainedOnce, 2, &plan, &[Lease]);
+        let plan = Plan { begins_leased: true, ..semaphore(&[&by_its_place(2)]) }.linked(BLOCK);
+        is_caught(Mutant::BiasUnderLease, 1, &plan, &[Lease]);
     }
 }

@@ -59,6 +59,8 @@ pub enum Deed {
     ToRead,
     /// It begins a lease, which never ends.
     Lease,
+    /// It makes the share of a semaphore 0, begins a lease, which never ends, and makes it as large as before.
+    LeaseShare,
     /// It makes the share of a semaphore so small, gives the rest to another host once it is drained, and makes it as large as before.
     Share(u32),
 }
@@ -108,6 +110,9 @@ pub const MOVE: Visit = Visit { agent: Some(Deed::Move), ..WRITE };
 pub const TO_READ: Visit = Visit { agent: Some(Deed::ToRead), ..WRITE };
 /// Begins a lease of a linked lock.
 pub const LEASE: Visit = Visit { agent: Some(Deed::Lease), ..WRITE };
+
+/// Begins a lease of a linked semaphore.
+pub const LEASE_SHARE: Visit = Visit { agent: Some(Deed::LeaseShare), ..visit(NO_PERMITS) };
 
 /// Makes the share of a linked semaphore so small, and as large as before.
 pub const fn share(permits: u32) -> Visit {
@@ -268,7 +273,8 @@ impl Plan {
             matches!(visit.then, Then::Upgrade(_) | Then::UpgradeAndDowngrade(_) | Then::UpgradeTwice)
         };
         let shares = |visit: &Visit| {
-            matches!(visit.agent, Some(Deed::Share(_))) || matches!(visit.then, Then::GiveAway { .. })
+            matches!(visit.agent, Some(Deed::Share(_) | Deed::LeaseShare))
+                || matches!(visit.then, Then::GiveAway { .. })
         };
         self.may_be_biased || self.any(|visit| upgrades(visit) || shares(visit) || visit.evicts > 0)
     }
