@@ -19,6 +19,7 @@ pub fn is_linked(lock: &Lock) -> bool {
     match lock {
         Lock::Mutex(mutex) => mutex.is_linked(),
         Lock::RwLock(rwlock) => rwlock.is_linked(),
+        Lock::Semaphore(semaphore) => semaphore.is_linked(),
         _ => false,
     }
 }
@@ -27,6 +28,7 @@ fn left_of(lock: &Lock) -> Option<Duration> {
     match lock {
         Lock::Mutex(mutex) => mutex.lease_left(),
         Lock::RwLock(rwlock) => rwlock.lease_left(),
+        Lock::Semaphore(semaphore) => semaphore.lease_left(),
         _ => None,
     }
 }

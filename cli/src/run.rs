@@ -51,7 +51,7 @@ use turnlock::{Error, ParticipantOptions};
 /// or a key is told of a death in what it holds; what it holds exclusively, and all of, counts as repaired when it
 /// succeeds. A member of a group is told of the death of any other, whatever its group.
 ///
-/// A linked lock may be leased: this host has it until a time, and an agent renews that. Where it is not renewed the command is sent
+/// A linked lock, and permits of a linked semaphore, may be leased: this host has them until a time, and an agent renews that. Where it is not renewed the command is sent
 /// SIGTERM two seconds before, and SIGKILL half a second before the lease ends, so that it does not run beside one of another host. (With
 /// --no-fork nothing does that.)
 ///

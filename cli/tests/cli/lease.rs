@@ -108,3 +108,17 @@ fn a_command_runs_with_permits_that_this_host_has_of_a_linked_semaphore() {
     let text = fixture.status_text();
     assert!(text.contains("0 of this host's 4 permits taken, 10 over all hosts\n"), "{text}");
 }
+
+#[test]
+fn a_command_that_has_permits_under_a_lease_does_not_outlive_it() {
+    let fixture = Fixture::new();
+    let file = LockFile::open(&fixture.file).unwrap();
+    let jobs = file.semaphore_options().permits(4).linked(true).open("jobs").unwrap();
+    let agent = file.link_agent("agent").unwrap();
+    let linked = agent.attach_semaphore(&jobs).unwrap();
+    linked.set_lease_end(in_time(Duration::from_secs(4))).unwrap();
+    linked.set_share(2).unwrap();
+    let output = fixture.run(&["--lock", "jobs", "--permits", "1"], &["sleep", "60"]);
+    assert_eq!(output.status.code(), Some(128 + 15), "{}", errors(&output));
+    assert!(errors(&output).contains("the lease of jobs ends in"), "{}", errors(&output));
+}

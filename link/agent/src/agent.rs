@@ -64,6 +64,10 @@ impl Keys for LockKeys {
         Action::Call { number, request }
     }
 
+    fn admit(until: Nanoseconds) -> Action {
+        Action::Lease { until }
+    }
+
     fn revision(known: &Snapshot) -> u64 {
         known.revision
     }
@@ -76,10 +80,6 @@ pub struct Agent {
     pub(crate) client: Client<LockKeys>,
     pub(crate) local: Local,
     pub(crate) wants: Option<Wish>,
-    /// Whether the privilege, or that to read, is known to have this lease.
-    pub(crate) has_held: bool,
-    /// The deadline in the file.
-    pub(crate) until: Nanoseconds,
     /// Whether it was said that the hosts have another mode.
     pub(crate) is_refused: bool,
     /// Since when another host has been seen to want the lock.
@@ -114,11 +114,9 @@ impl Agent {
         };
         let mut agent = Self {
             host,
-            client: Client::new(config, first_number),
+            client: Client::new(config, until, first_number),
             local,
             wants: wanted,
-            has_held: false,
-            until,
             is_refused: false,
             wished_since: None,
             hold: config.hold,
@@ -193,23 +191,20 @@ impl Agent {
             (Purpose::Lease, Ok(Reply::Granted { lease })) => self.client.granted(lease, sent),
             (Purpose::Attach { lease }, Ok(Reply::Committed(true))) => {
                 self.client.known = None;
-                self.has_held = self.client.deadline_of(lease).is_some();
-                if self.has_held {
-                    self.admit_until_the_deadline(actions);
+                self.client.has_held = self.client.deadline_of(lease).is_some();
+                if self.client.has_held {
+                    self.client.admit_until_the_deadline(actions);
                 }
             }
             (Purpose::Come { first, last, data, lease }, Ok(Reply::Committed(true))) => {
                 self.client.known = None;
-                let until = lease.map_or(Some(NO_DEADLINE), |lease| self.client.deadline_of(lease));
-                // If the lease was over before the answer came, the list says what became of the privilege.
-                if let Some(until) = until.filter(|until| now < *until) {
+                if let Some(until) = self.client.deadline_to_come(now, lease) {
                     self.come_home_until(until, (first, last, data), actions);
                 }
             }
             (Purpose::Read { token, data, lease }, Ok(Reply::Committed(true))) => {
                 self.client.known = None;
-                let until = lease.map_or(Some(NO_DEADLINE), |lease| self.client.deadline_of(lease));
-                if let Some(until) = until.filter(|until| now < *until) {
+                if let Some(until) = self.client.deadline_to_come(now, lease) {
                     self.come_to_read_until(until, (token, data), actions);
                 }
             }
@@ -227,20 +222,10 @@ impl Agent {
     ) {
         self.local = Local::Home { first: Some(first), last_token: first - 1, token_end: last };
         self.wants = None;
-        self.begin_at_home(until, actions);
+        self.client.begin_until(until, actions);
         actions.push(Action::BringHome { first, last, data });
-        if !self.has_held {
+        if !self.client.has_held {
             self.client.revoke_the_lease(actions);
-        }
-    }
-
-    /// The privilege, or that to read, is this host's up to this deadline; what brings the lock home comes next.
-    pub(crate) fn begin_at_home(&mut self, until: Nanoseconds, actions: &mut Vec<Action>) {
-        self.has_held = self.is_leased();
-        // In this order: an agent that is stopped in between brings nothing home that has no deadline, or an old one.
-        if until != self.until {
-            self.until = until;
-            actions.push(Action::Lease { until });
         }
     }
 

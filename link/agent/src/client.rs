@@ -6,7 +6,7 @@
 //! it would have said in time.
 
 use crate::request::{Failed, Reply, Request};
-use crate::{Config, Mode, Nanoseconds};
+use crate::{Config, Mode, NO_DEADLINE, Nanoseconds};
 
 /// The keys that an agent decides by, and what it does.
 pub(crate) trait Keys: Sized {
@@ -21,6 +21,8 @@ pub(crate) trait Keys: Sized {
 
     /// Returns the action that is this call.
     fn call(number: u64, request: RequestOf<Self>) -> Self::Action;
+    /// Returns the action that has the file admit programs until then.
+    fn admit(until: Nanoseconds) -> Self::Action;
     /// Returns the revision of the moment.
     fn revision(known: &Self::Snapshot) -> u64;
     /// The purpose of [`Request::List`].
@@ -64,12 +66,16 @@ pub(crate) struct Client<K: Keys> {
     /// The calls that keep the lease and were not answered, and when they were sent.
     keeps: Vec<(u64, Nanoseconds)>,
     pub watch: Option<(u64, K::Watched)>,
+    /// Leased: whether what the host has is known to have this lease.
+    pub has_held: bool,
+    /// The deadline in the file.
+    pub until: Nanoseconds,
     numbers: u64,
 }
 
 impl<K: Keys> Client<K> {
-    /// `first_number`: calls and watches are numbered from here on.
-    pub fn new(config: Config, first_number: u64) -> Self {
+    /// `until`: the deadline that was found. `first_number`: calls and watches are numbered from here on.
+    pub fn new(config: Config, until: Nanoseconds, first_number: u64) -> Self {
         Self {
             config,
             known: None,
@@ -79,6 +85,8 @@ impl<K: Keys> Client<K> {
             lease: None,
             keeps: Vec::new(),
             watch: None,
+            has_held: false,
+            until,
             numbers: first_number,
         }
     }
@@ -261,5 +269,66 @@ impl<K: Keys> Client<K> {
     pub fn deadline_of(&self, lease: u64) -> Option<Nanoseconds> {
         let lease = self.lease.filter(|ours| ours.number == lease)?;
         Some(lease.sent + self.config.lease.saturating_sub(self.config.margin))
+    }
+
+    /// Returns the lease that what the host takes is to have, and the deadline by it, if they are leased; where there is none, [`NO_DEADLINE`].
+    /// `Err`: it is asked for, or kept, first.
+    pub fn lease_to_come_by(
+        &mut self,
+        now: Nanoseconds,
+        purpose: K::Purpose,
+        actions: &mut Vec<K::Action>,
+    ) -> Result<(Option<u64>, Nanoseconds), ()> {
+        if !self.is_leased() {
+            return Ok((None, NO_DEADLINE));
+        }
+        let Some(lease) = self.lease else {
+            self.ask_for_a_lease(now, purpose, actions);
+            return Err(());
+        };
+        let until = self.deadline_of(lease.number).filter(|until| now < *until).ok_or(())?;
+        Ok((Some(lease.number), until))
+    }
+
+    /// Has the file admit programs up to the deadline of the lease.
+    pub fn admit_until_the_deadline(&mut self, actions: &mut Vec<K::Action>) {
+        let deadline = self.lease.and_then(|lease| self.deadline_of(lease.number));
+        if let Some(until) = deadline {
+            self.admit_until(until, actions);
+        }
+    }
+
+    pub fn admit_no_later_than(&mut self, until: Nanoseconds, actions: &mut Vec<K::Action>) {
+        if until < self.until {
+            self.admit_until(until, actions);
+        }
+    }
+
+    fn admit_until(&mut self, until: Nanoseconds, actions: &mut Vec<K::Action>) {
+        if until != self.until {
+            self.until = until;
+            actions.push(K::admit(until));
+        }
+    }
+
+    /// What is kept has no deadline.
+    pub fn clear_the_deadline(&mut self, actions: &mut Vec<K::Action>) {
+        if !self.is_leased() {
+            self.admit_until(NO_DEADLINE, actions);
+        }
+    }
+
+    /// What the host took is its own up to this deadline. What brings it into the file comes next, in this order: an agent that is stopped in
+    /// between brings nothing there that has no deadline, or an old one.
+    pub fn begin_until(&mut self, until: Nanoseconds, actions: &mut Vec<K::Action>) {
+        self.has_held = self.is_leased();
+        self.admit_until(until, actions);
+    }
+
+    /// Returns the deadline of what was taken by this lease, if that is to come. `None`: the lease was over before the answer came, and the
+    /// list says what became of it.
+    pub fn deadline_to_come(&self, now: Nanoseconds, lease: Option<u64>) -> Option<Nanoseconds> {
+        let until = lease.map_or(Some(NO_DEADLINE), |lease| self.deadline_of(lease));
+        until.filter(|until| now < *until)
     }
 }

@@ -69,11 +69,11 @@ impl Agent {
         if home.others_want && self.has_held_on(now) {
             return self.leave(Some(now), actions);
         }
-        if self.is_leased() && !self.has_held {
+        if self.client.is_leased() && !self.client.has_held {
             let is_ours = Compare::Created(Key::Held, held.created);
             return self.attach(now, known, (is_ours, Key::Held), actions);
         }
-        self.clear_the_deadline(actions);
+        self.client.clear_the_deadline(actions);
         let (reserved, modified, data) = of_state(known);
         if home.token_end.saturating_sub(home.last_token) < self.client.config.block / 2 {
             if reserved > home.token_end {
@@ -103,14 +103,14 @@ impl Agent {
         let (reserved, modified, data) = of_state(known);
         match self.client.lease.map(|lease| (lease.number, self.client.deadline_of(lease.number))) {
             // The file of a lock that is leased has a deadline.
-            _ if self.until == NO_DEADLINE => {
-                self.admit_no_later_than(now, actions);
+            _ if self.client.until == NO_DEADLINE => {
+                self.client.admit_no_later_than(now, actions);
                 self.keep_the_deadline(now, actions);
             }
             // It is kept first.
             Some((_, Some(until))) if now >= until => {}
             Some((lease, Some(until))) => {
-                self.admit_no_later_than(until, actions);
+                self.client.admit_no_later_than(until, actions);
                 let compares = [is_ours, Compare::Modified(Key::State, modified)];
                 let lease_of = Some(lease);
                 let (holds, is_taken) = match key {
@@ -129,14 +129,6 @@ impl Agent {
     /// Returns whether programs of this host have gone on for long enough while another one is pressing.
     pub(crate) fn has_held_on(&mut self, now: Nanoseconds) -> bool {
         now >= *self.wished_since.get_or_insert(now) + self.hold
-    }
-
-    /// A lock that is kept has no deadline.
-    pub(crate) fn clear_the_deadline(&mut self, actions: &mut Vec<Action>) {
-        if !self.is_leased() && self.until != NO_DEADLINE {
-            self.until = NO_DEADLINE;
-            actions.push(Action::Lease { until: NO_DEADLINE });
-        }
     }
 
     /// Gives the place up that was created then.
@@ -165,7 +157,7 @@ impl Agent {
             actions.push(Action::Refused { mode: state.mode });
         }
         (self.client.watch, self.wished_since) = (None, None);
-        if !self.has_held {
+        if !self.client.has_held {
             self.client.revoke_the_lease(actions);
         }
         if let Some(place) = self.own_place(known) {
@@ -282,14 +274,14 @@ impl Agent {
         takes: bool,
         actions: &mut Vec<Action>,
     ) {
-        let Ok(lease) = self.lease_to_come_by(now, actions) else { return };
+        let Ok((lease, _)) = self.client.lease_to_come_by(now, Purpose::Lease, actions) else { return };
         let (reserved, modified, _) = of_state(known);
         // Above all that any host was given, and above what this one gave out before it was linked to others.
         let first = reserved.max(last_token) + 1;
         let last = first + self.client.config.block - 1;
         let compares = [compares, &[Compare::Modified(Key::State, modified)]].concat();
         let mut then = Vec::new();
-        if takes || self.is_leased() {
+        if takes || self.client.is_leased() {
             then.push(Operation::Hold { lease });
         }
         if takes {
@@ -303,30 +295,13 @@ impl Agent {
         self.client.call(now, Purpose::Come { first, last, data, lease }, request, actions);
     }
 
-    /// Returns the lease that the privilege is to have, if the lock is leased. `Err`: it is asked for, or kept, first.
-    pub(crate) fn lease_to_come_by(
-        &mut self,
-        now: Nanoseconds,
-        actions: &mut Vec<Action>,
-    ) -> Result<Option<u64>, ()> {
-        let lease = self.client.lease.filter(|_| self.is_leased()).map(|lease| lease.number);
-        match lease.map(|lease| self.client.deadline_of(lease)) {
-            None if self.is_leased() => {
-                self.client.ask_for_a_lease(now, Purpose::Lease, actions);
-                Err(())
-            }
-            Some(until) if until.is_none_or(|until| now >= until) => Err(()),
-            _ => Ok(lease),
-        }
-    }
-
     /// Writes the state of a privilege that is taken, or given up.
     pub(crate) fn put(&self, reserved: u64, data: Data, is_taken: bool) -> Operation {
         Operation::Put {
             reserved,
             data,
             mode: self.client.config.mode,
-            is_taken: is_taken && self.is_leased(),
+            is_taken: is_taken && self.client.is_leased(),
         }
     }
 

@@ -9,10 +9,6 @@ use crate::event::Action;
 use crate::request::Failed;
 
 impl Agent {
-    pub(crate) fn is_leased(&self) -> bool {
-        self.client.is_leased()
-    }
-
     /// Takes the answer to a call that keeps the lease. Returns whether it is one.
     pub(crate) fn on_kept(
         &mut self,
@@ -24,8 +20,8 @@ impl Agent {
         match self.client.kept(call, reply) {
             None => return false,
             Some(Kept::Yes) => {
-                if self.has_held && !matches!(self.local, Local::Away { .. }) {
-                    self.admit_until_the_deadline(actions);
+                if self.client.has_held && !matches!(self.local, Local::Away { .. }) {
+                    self.client.admit_until_the_deadline(actions);
                 }
             }
             // What had it went with it: the list says so, and the host queues anew.
@@ -37,8 +33,8 @@ impl Agent {
 
     /// The lease is over, and with it the privilege, if the privilege had it.
     fn lease_has_ended(&mut self, now: Nanoseconds, actions: &mut Vec<Action>) {
-        if std::mem::take(&mut self.has_held) && !matches!(self.local, Local::Away { .. }) {
-            self.admit_no_later_than(now, actions);
+        if std::mem::take(&mut self.client.has_held) && !matches!(self.local, Local::Away { .. }) {
+            self.client.admit_no_later_than(now, actions);
         }
     }
 
@@ -56,33 +52,17 @@ impl Agent {
 
     /// The lock is home, or home to read, and the privilege is not this host's any more.
     pub(crate) fn is_robbed(&mut self, now: Nanoseconds, actions: &mut Vec<Action>) {
-        if self.is_leased() {
-            self.has_held = false;
-            self.admit_no_later_than(now, actions);
+        if self.client.is_leased() {
+            self.client.has_held = false;
+            self.client.admit_no_later_than(now, actions);
         }
         actions.push(Action::Robbed);
         self.leave(None, actions);
     }
 
-    /// Has the file admit programs up to the deadline of the lease.
-    pub(crate) fn admit_until_the_deadline(&mut self, actions: &mut Vec<Action>) {
-        let deadline = self.client.lease.and_then(|lease| self.client.deadline_of(lease.number));
-        if let Some(until) = deadline.filter(|until| *until != self.until) {
-            self.until = until;
-            actions.push(Action::Lease { until });
-        }
-    }
-
-    pub(crate) fn admit_no_later_than(&mut self, until: Nanoseconds, actions: &mut Vec<Action>) {
-        if until < self.until {
-            self.until = until;
-            actions.push(Action::Lease { until });
-        }
-    }
-
     /// The deadline of the lock at home.
     pub(crate) fn deadline(&self) -> Nanoseconds {
-        if self.is_leased() { self.until } else { NO_DEADLINE }
+        if self.client.is_leased() { self.client.until } else { NO_DEADLINE }
     }
 
     /// When the lock is lost that is being moved away: the lease may end, and a program is inside still. One that is found inside after the
@@ -90,7 +70,7 @@ impl Agent {
     pub(crate) fn lost_at(&self) -> Option<Nanoseconds> {
         let Local::Leaving { since: Some(since), .. } = self.local else { return None };
         let end = self.deadline().saturating_add(self.client.config.margin);
-        Some(end.max(since + self.client.config.hold)).filter(|_| self.is_leased())
+        Some(end.max(since + self.client.config.hold)).filter(|_| self.client.is_leased())
     }
 
     /// Moves the lock away whose deadline has passed, and says of one that could not be moved in time that it is lost.

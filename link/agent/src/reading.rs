@@ -39,11 +39,11 @@ impl Agent {
         if self.wants == Some(Wish::Write) || self.is_pressed(known) && self.has_held_on(now) {
             return self.leave(Some(now), actions);
         }
-        if self.is_leased() && !self.has_held {
+        if self.client.is_leased() && !self.client.has_held {
             let is_ours = Compare::Modified(Key::Reading, modified);
             return self.attach(now, known, (is_ours, Key::Reading), actions);
         }
-        self.clear_the_deadline(actions);
+        self.client.clear_the_deadline(actions);
         self.client.watch(Watched::Writer, known, actions);
     }
 
@@ -106,7 +106,7 @@ impl Agent {
         takes: bool,
         actions: &mut Vec<Action>,
     ) {
-        let Ok(lease) = self.lease_to_come_by(now, actions) else { return };
+        let Ok((lease, _)) = self.client.lease_to_come_by(now, Purpose::Lease, actions) else { return };
         let (reserved, modified, _) = of_state(known);
         // Above all that any host was given, and what this one gave out before it was linked to others: no writer has one as small after.
         let token = reserved.max(last_token);
@@ -130,9 +130,9 @@ impl Agent {
         self.local = Local::Reading;
         // Who wants more has not got it.
         self.wants = self.wants.filter(|wish| *wish == Wish::Write);
-        self.begin_at_home(until, actions);
+        self.client.begin_until(until, actions);
         actions.push(Action::BringHomeToRead { token, data });
-        if !self.has_held {
+        if !self.client.has_held {
             self.client.revoke_the_lease(actions);
         }
     }

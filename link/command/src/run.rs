@@ -36,7 +36,8 @@ EXIT CODES
 EXAMPLES
   turnlock-link run /run/app/app.lock accounts --host db1 --endpoints 10.0.0.1:2379,10.0.0.2:2379,10.0.0.3:2379
   turnlock-link run /run/app/app.lock --host db1 --endpoints https://etcd:2379 --cacert ca.pem --user app
-  turnlock-link run /run/app/app.lock --host db1 --hold-most 200                  where hosts contend all the time")]
+  turnlock-link run /run/app/app.lock --host db1 --hold-most 200                  where hosts contend all the time
+  turnlock-link run /run/app/app.lock --host db1 --semaphore jobs=10 --lease 10   10 permits, which a host that is gone does not keep")]
 pub struct Run {
     /// The lock file
     file: PathBuf,
@@ -59,9 +60,9 @@ pub struct Run {
     /// programs of this host want the lock back within it, and begins anew when they do not. Hosts wait longer for it then; not below --hold
     #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(..=3_600_000))]
     hold_most: Option<u64>,
-    /// Have the locks leased, for so many seconds, rather than kept: a host that cannot reach etcd for that long loses them, and others go
-    /// on. Programs of this host are admitted until the last fifth of the lease, and those inside are told then (see `turnlock run` and
-    /// `still_owner` in the library). All hosts of a lock are to say the same
+    /// Have the locks, and the permits of semaphores, leased, for so many seconds, rather than kept: a host that cannot reach etcd for that
+    /// long loses them, and others go on. Programs of this host are admitted until the last fifth of the lease, and those inside are told then
+    /// (see `turnlock run` and `still_owner` in the library). All hosts of a lock are to say the same
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
     lease: Option<u64>,
     /// When it is asked to end (SIGTERM, SIGINT), first move all locks away and give up what this host has of them, so that other
@@ -103,15 +104,6 @@ impl Run {
     pub fn run(&self) -> Result<(), Failure> {
         let mut config = self.config()?;
         let local = local::open(&self.file, &self.named(), &self.host)?;
-        if config.mode == Mode::Leased
-            && let Some((name, _)) = local.semaphores.first()
-        {
-            let why = format!(
-                "{name:?} is a semaphore, whose permits are kept by the hosts that have them, and --lease was asked for: run an agent without it \
-                 for the semaphores, of a lock file of their own, by a --host of its own"
-            );
-            return Err(Failure::new(exit::USAGE, why));
-        }
         let semaphores = (!local.semaphores.is_empty())
             .then(|| semaphores::open(&self.file, &local.semaphores, &self.host))
             .transpose()?;

@@ -24,7 +24,7 @@ pub fn robbed(name: &str) -> String {
 pub fn distrusts(version: &str, lease: u64) -> String {
     format!(
         "etcd {version} may end a lease that is kept (etcd#15247; 3.4.31, 3.5.13 and 3.6 do not): where the lease of another host has ended, this \
-         one waits {} s more before it takes the lock",
+         one waits {} s more before it takes the lock, or the permits",
         lease / 1_000_000_000
     )
 }
@@ -42,6 +42,14 @@ pub fn robbed_of_permits(name: &str) -> String {
     format!(
         "{name:?}: this host had permits that are not its own any more: it was forgotten, while its programs went on. Those that are inside are \
          not counted at other hosts"
+    )
+}
+
+/// The lease is over, and programs have permits yet.
+pub fn lost_permits(name: &str) -> String {
+    format!(
+        "{name:?}: the lease is over, and programs of this host have permits yet, which were told; other hosts may have those, too. What these \
+         programs do from now on comes on top of the permits that there are"
     )
 }
 

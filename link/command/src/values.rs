@@ -18,7 +18,7 @@ pub struct Stored {
 /// [`Mode`]; of a state that says nothing, kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum StoredMode {
+pub enum StoredMode {
     #[default]
     Kept,
     Leased,
@@ -36,10 +36,7 @@ pub enum StoredData {
 impl Stored {
     /// Returns the text of a state. `taken_by`: the host that has it by a lease.
     pub fn text(reserved: u64, data: Data, mode: Mode, taken_by: Option<&str>) -> String {
-        let mode = match mode {
-            Mode::Kept => StoredMode::Kept,
-            Mode::Leased => StoredMode::Leased,
-        };
+        let mode = mode.into();
         let taken_by = taken_by.map(Into::into);
         to_text(&Self { reserved: reserved.to_string(), data: data.into(), mode, taken_by })
     }
@@ -47,15 +44,11 @@ impl Stored {
     /// Returns the state, which was changed last at this revision. `None`: it is none of this program's.
     pub fn read(text: &[u8], modified: u64) -> Option<State> {
         let stored: Self = serde_json::from_slice(text).ok()?;
-        let mode = match stored.mode {
-            StoredMode::Kept => Mode::Kept,
-            StoredMode::Leased => Mode::Leased,
-        };
         Some(State {
             modified,
             reserved: stored.reserved.parse().ok()?,
             data: stored.data.into(),
-            mode,
+            mode: stored.mode.into(),
             taken_by: stored.taken_by.map(Host::from),
         })
     }
@@ -86,6 +79,24 @@ impl Registered {
 
 fn to_text(value: &impl Serialize) -> String {
     serde_json::to_string(value).expect("it has strings, numbers and booleans only")
+}
+
+impl From<Mode> for StoredMode {
+    fn from(mode: Mode) -> Self {
+        match mode {
+            Mode::Kept => Self::Kept,
+            Mode::Leased => Self::Leased,
+        }
+    }
+}
+
+impl From<StoredMode> for Mode {
+    fn from(mode: StoredMode) -> Self {
+        match mode {
+            StoredMode::Kept => Self::Kept,
+            StoredMode::Leased => Self::Leased,
+        }
+    }
 }
 
 impl From<Data> for StoredData {

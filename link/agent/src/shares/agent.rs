@@ -1,8 +1,8 @@
 //! The agent of one host at one semaphore.
 
 use super::engine::{Compare, Operation, Reply, Request, Snapshot, Watched};
-use crate::client::{Client, Keys};
-use crate::{Config, Failed, Host, Nanoseconds};
+use crate::client::{Client, Kept, Keys};
+use crate::{Config, Failed, Host, Mode, Nanoseconds};
 
 /// What the programs of this host have and want of the semaphore.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -22,6 +22,8 @@ pub struct Found {
     pub share: u32,
     /// How many permits there are over all hosts.
     pub total: u32,
+    /// The time from which on the file admits no program, as [`Action::Lease`] set it last; [`crate::NO_DEADLINE`]: none is set.
+    pub until: Nanoseconds,
 }
 
 /// What happens to an agent.
@@ -81,13 +83,24 @@ pub enum Action {
     },
     /// Says [`Event::Time`] at this time, or at the one that is named next.
     WakeAt(Nanoseconds),
+    /// Has the lock file admit programs before this time and no more from it on, and has those inside be told then. As
+    /// [`crate::Action::Lease`]. From none to one it is changed while the share is 0 and no program is inside.
+    Lease {
+        /// The time, of the agent's clock.
+        until: Nanoseconds,
+    },
+    /// The lease may be over, and programs are inside still, which were told: other hosts may have their permits. To be told to people.
+    Lost,
     /// The host had permits that are not its own any more: a person had it forgotten. To be told to people; the share is made smaller, and
     /// programs may be inside yet.
     Robbed,
-    /// The hosts have so many permits, which is not what this host was set up with. To be told to people. This agent takes none meanwhile.
+    /// The hosts have so many permits, in this mode, which is not what this host was set up with. To be told to people. This agent takes none
+    /// meanwhile.
     Refused {
         /// How many.
         total: u32,
+        /// The mode.
+        mode: Mode,
     },
     /// The host has given up all that it had.
     Left,
@@ -102,8 +115,11 @@ pub(super) enum Purpose {
     Change,
     /// Likewise: one that queues.
     Queue,
-    /// One after which the file's share is so large.
-    Grow(u32),
+    /// One after which the file's share is so large, and the engine's has this lease.
+    Grow {
+        permits: u32,
+        lease: Option<u64>,
+    },
 }
 
 /// The keys of a semaphore.
@@ -123,9 +139,20 @@ impl Keys for SemaphoreKeys {
         Action::Call { number, request }
     }
 
+    fn admit(until: Nanoseconds) -> Action {
+        Action::Lease { until }
+    }
+
     fn revision(known: &Snapshot) -> u64 {
         known.revision
     }
+}
+
+/// A time in which a deadline has passed while programs were inside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Overdue {
+    pub(super) since: Nanoseconds,
+    pub(super) was_told: bool,
 }
 
 /// One host's part in one semaphore.
@@ -144,6 +171,10 @@ pub struct ShareAgent {
     pub(super) tried: u32,
     /// The place of another host that is before this one, and since when it was seen.
     pub(super) wish: Option<(u64, Nanoseconds)>,
+    /// Leased: since when the share of each host was seen gone that has not given it back, by the revision of [`Key::TakenBy`].
+    pub(super) ended: Vec<(u64, Nanoseconds)>,
+    /// Leased: the deadline has passed, and programs are inside.
+    pub(super) overdue: Option<Overdue>,
     /// When what programs have and want is to be looked at again.
     pub(super) look_at: Option<Nanoseconds>,
     pub(super) is_refused: bool,
@@ -162,7 +193,7 @@ impl ShareAgent {
     ) -> (Self, Vec<Action>) {
         let mut agent = Self {
             host,
-            client: Client::new(config, first_number),
+            client: Client::new(config, found.until, first_number),
             total: found.total,
             share: found.share,
             // An agent before this one may have made it smaller just now.
@@ -170,6 +201,8 @@ impl ShareAgent {
             drain: None,
             tried: 0,
             wish: None,
+            ended: Vec::new(),
+            overdue: None,
             look_at: None,
             is_refused: false,
             leaves: false,
@@ -209,25 +242,33 @@ impl ShareAgent {
         reply: Result<Reply, Failed>,
         actions: &mut Vec<Action>,
     ) {
-        // If it is over, its place went with it: the host queues anew.
-        if self.client.kept(call, &reply).is_some() {
-            return;
+        match self.client.kept(call, &reply) {
+            Some(Kept::Yes) => return self.was_kept(actions),
+            // Its place went with it: the host queues anew.
+            Some(Kept::Over) => return self.lease_has_ended(now, actions),
+            Some(Kept::Unknown) => return,
+            None => {}
         }
         let Some((purpose, sent)) = self.client.answered(now, call, &reply) else { return };
         match (purpose, reply) {
             // Most likely its lease is over.
             (Purpose::Queue, Err(Failed)) => {
                 self.client.forget_the_lease();
-                self.client.known = None;
+                (self.client.has_held, self.client.known) = (false, None);
             }
             (Purpose::List, Ok(Reply::Listed(snapshot))) => {
                 let is_calm = snapshot.places.is_empty();
                 self.client.listed(now, snapshot, is_calm);
             }
             (Purpose::Lease, Ok(Reply::Granted { lease })) => self.client.granted(lease, sent),
-            (Purpose::Grow(permits), Ok(Reply::Committed(true))) => {
+            (Purpose::Grow { permits, lease }, Ok(Reply::Committed(true))) => {
                 self.client.known = None;
-                self.set_share(permits, actions);
+                if let Some(until) = self.client.deadline_to_come(now, lease) {
+                    self.client.begin_until(until, actions);
+                    if permits != self.share {
+                        self.set_share(permits, actions);
+                    }
+                }
             }
             // Refused, or done, or not known to be: the list says what is so now.
             _ => self.client.known = None,
@@ -254,12 +295,17 @@ impl ShareAgent {
     fn go_on(&mut self, now: Nanoseconds, demand: Demand, actions: &mut Vec<Action>) {
         self.client.expire(now, self.is_idle(demand));
         self.client.keep_the_lease(now, actions);
+        self.tell_what_is_lost(now, demand, actions);
         self.look_at = None;
         if let Some(known) = self.client.take_known(now, actions) {
             self.decide(now, demand, &known, actions);
             self.client.known = Some(known);
         }
-        let next = self.client.next(now, self.is_idle(demand), [self.look_at]);
+        let next = self.client.next(
+            now,
+            self.is_idle(demand),
+            [self.look_at, self.deadline(demand), self.lost_at(), self.trusts_at(now)],
+        );
         actions.extend(next.map(Action::WakeAt));
     }
 

@@ -1,7 +1,7 @@
 //! What an agent of a semaphore does next, by what it knows of the keys.
 
 use super::agent::{Action, Demand, Purpose, ShareAgent};
-use super::engine::{Compare, Key, Operation, Place, Snapshot, Watched};
+use super::engine::{Compare, Key, Operation, Place, Snapshot, Total, Watched};
 use crate::Nanoseconds;
 
 /// How much longer than [`crate::Config::hold`] the hosts are waited for that have more than an equal part, before all give.
@@ -24,15 +24,24 @@ impl ShareAgent {
         known: &Snapshot,
         actions: &mut Vec<Action>,
     ) {
-        let others_total = known.total.map(|total| total.permits).filter(|total| *total != self.total);
-        if let Some(total) = others_total
+        let mode = self.client.config.mode;
+        let others = known.total.filter(|total| (total.permits, total.mode) != (self.total, mode));
+        if let Some(Total { permits, mode, .. }) = others
             && !std::mem::replace(&mut self.is_refused, true)
         {
-            actions.push(Action::Refused { total });
+            actions.push(Action::Refused { total: permits, mode });
         }
-        self.is_refused = others_total.is_some();
+        self.is_refused = others.is_some();
+        if others.is_some_and(|total| total.mode != mode) {
+            return self.stand_aside(now, known, actions);
+        }
+        self.note_the_ends(now, known);
+        if !self.holds_by_its_lease(now, demand, known, actions) {
+            return;
+        }
         let (has, modified) =
             known.share_of(&self.host).map_or((0, 0), |share| (share.permits, share.modified));
+        let lease = self.client.lease.filter(|_| self.client.is_leased()).map(|lease| lease.number);
         if has < self.share {
             actions.push(Action::Robbed);
             self.set_share(has, actions);
@@ -44,19 +53,19 @@ impl ShareAgent {
         if self.share < has {
             if keep > self.share {
                 // By a transaction, though the engine knows of all these: a call that gives some back may be under way, and this one has it refused.
-                let change = (
-                    vec![Compare::Modified(Key::Share, modified)],
-                    vec![Operation::PutShare { permits: has }],
-                );
-                return self.client.change(now, Purpose::Grow(keep), change, actions);
+                let compare = Compare::Modified(Key::Share, modified);
+                return self.write_share(now, compare, (has, keep), actions);
             }
             if let Some(left) = self.drained.filter(|left| *left < has) {
                 let compares = vec![Compare::Modified(Key::Share, modified)];
                 let then = match left {
-                    0 => Operation::Delete(Key::Share),
-                    permits => Operation::PutShare { permits },
+                    0 if lease.is_some() => {
+                        vec![Operation::Delete(Key::Share), Operation::Delete(Key::TakenBy)]
+                    }
+                    0 => vec![Operation::Delete(Key::Share)],
+                    permits => vec![Operation::PutShare { permits, lease }],
                 };
-                return self.client.change(now, Purpose::Change, (compares, vec![then]), actions);
+                return self.client.change(now, Purpose::Change, (compares, then), actions);
             }
             if self.drain.is_none() {
                 self.begin_to_drain(has, actions);
@@ -66,7 +75,7 @@ impl ShareAgent {
     }
 
     /// Returns how much the programs want in all.
-    fn wanted(&self, demand: Demand) -> u32 {
+    pub(super) fn wanted(&self, demand: Demand) -> u32 {
         demand.used.saturating_add(demand.awaited.max(self.tried)).min(self.total)
     }
 
@@ -92,7 +101,7 @@ impl ShareAgent {
     }
 
     /// Returns how many of the permits that it has this host keeps.
-    fn keeps(&mut self, now: Nanoseconds, demand: Demand, has: u32, known: &Snapshot) -> u32 {
+    pub(super) fn keeps(&mut self, now: Nanoseconds, demand: Demand, has: u32, known: &Snapshot) -> u32 {
         let seen = self.wish.take();
         if self.leaves || self.is_refused {
             return 0;
@@ -103,7 +112,7 @@ impl ShareAgent {
         }
         self.look_at = Some(now + LOOK);
         let theirs = known.share_of(&other.host).map_or(0, |share| share.permits);
-        let would_have = theirs.saturating_add(known.free(self.total));
+        let would_have = theirs.saturating_add(self.free(now, known));
         let idle = has.saturating_sub(self.wanted(demand));
         let given = idle.min(other.wants.saturating_sub(would_have));
         let lacks = other.needs.saturating_sub(would_have);
@@ -143,7 +152,9 @@ impl ShareAgent {
         }
         match (known.place_of(&self.host), wish) {
             (None, None) => {
-                self.client.revoke_the_lease(actions);
+                if has == 0 || !self.client.is_leased() {
+                    self.client.revoke_the_lease(actions);
+                }
                 if has > 0 {
                     self.client.watch(Watched::Queue, known, actions);
                 } else {
@@ -178,24 +189,35 @@ impl ShareAgent {
     ) {
         self.look_at = Some(self.look_at.map_or(now + LOOK, |at| at.min(now + LOOK)));
         let before = known.places.iter().rev().find(|other| other.created < place.created);
-        let takes = known.free(self.total).min(wish.wants - has);
+        let takes = self.free(now, known).min(wish.wants - has);
         // What is being given back is not a matter of what was wanted since.
         if before.is_none() && takes > 0 && self.share == has {
+            let Ok((lease, until)) = self.client.lease_to_come_by(now, Purpose::Lease, actions) else {
+                return;
+            };
             let share = has + takes;
             let written = known.total.map_or(0, |total| total.modified);
+            let none_since = if lease.is_some() { Compare::NoneTakenSince } else { Compare::NoShareSince };
             let compares = vec![
                 Compare::Created(Key::Place, place.created),
-                Compare::NoShareSince(known.revision),
+                none_since(known.revision),
                 Compare::Modified(Key::Total, written),
             ];
-            let mut then = vec![Operation::PutShare { permits: share }];
+            let mut then = vec![Operation::PutShare { permits: share, lease }];
+            then.extend(self.take_from_the_ended(now, known, takes));
             if known.total.is_none() {
-                then.push(Operation::PutTotal { permits: self.total });
+                then.push(Operation::PutTotal { permits: self.total, mode: self.client.config.mode });
             }
             if share >= wish.needs {
                 then.push(Operation::Delete(Key::Place));
             }
-            return self.client.change(now, Purpose::Grow(share), (compares, then), actions);
+            self.client.admit_no_later_than(until, actions);
+            return self.client.change(
+                now,
+                Purpose::Grow { permits: share, lease },
+                (compares, then),
+                actions,
+            );
         }
         if let Some(lease) = self.client.lease
             && (place.needs < wish.needs || place.wants < wish.wants)
@@ -219,7 +241,7 @@ impl ShareAgent {
         self.client.change(now, Purpose::Queue, change, actions);
     }
 
-    fn leave_the_queue(&mut self, now: Nanoseconds, place: &Place, actions: &mut Vec<Action>) {
+    pub(super) fn leave_the_queue(&mut self, now: Nanoseconds, place: &Place, actions: &mut Vec<Action>) {
         let change = (vec![Compare::Created(Key::Place, place.created)], vec![Operation::Delete(Key::Place)]);
         self.client.change(now, Purpose::Change, change, actions);
     }

@@ -1,14 +1,17 @@
 //! What an agent of a semaphore asks of the engine: the keys of one semaphore, and what is done with them.
 
-use crate::Host;
+use crate::{Host, Mode};
 
 /// The keys of a semaphore, below a prefix of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Key {
-    /// `permits`: how many permits there are over all hosts. Never changed.
+    /// `permits`: how many permits there are over all hosts, and the mode. Never changed.
     Total,
-    /// `shares/HOST`: how many of them this agent's host has; it is not there where that is none. Without a lease.
+    /// `shares/HOST`: how many of them this agent's host has; it is not there where that is none. With a lease if they are [`Mode::Leased`].
     Share,
+    /// `taken_by/HOST`: [`Mode::Leased`] alone, and without a lease: likewise, until the host gives them back, or another one takes some of
+    /// them after the lease has ended.
+    TakenBy,
     /// `queue/HOST`: this agent's host wants more. With a lease.
     Place,
 }
@@ -18,6 +21,8 @@ pub enum Key {
 pub struct Total {
     /// So many.
     pub permits: u32,
+    /// What becomes of those of a host that cannot be reached.
+    pub mode: Mode,
     /// The revision at which that was written.
     pub modified: u64,
 }
@@ -55,6 +60,8 @@ pub struct Snapshot {
     pub total: Option<Total>,
     /// What the hosts have.
     pub shares: Vec<Share>,
+    /// Leased: what they took, and have not given back. The lease of one that is not among the shares ended before it did.
+    pub taken: Vec<Share>,
     /// The queue, by revision of creation.
     pub places: Vec<Place>,
 }
@@ -65,12 +72,22 @@ impl Snapshot {
         self.shares.iter().find(|share| share.host == *host)
     }
 
+    /// Returns what this host took, and has not given back.
+    pub fn taken_by(&self, host: &Host) -> Option<&Share> {
+        self.taken.iter().find(|share| share.host == *host)
+    }
+
+    /// Returns what the hosts but this one had whose leases ended.
+    pub fn ended<'a>(&'a self, host: &'a Host) -> impl Iterator<Item = &'a Share> {
+        self.taken.iter().filter(move |record| record.host != *host && self.share_of(&record.host).is_none())
+    }
+
     /// Returns the place of this host.
     pub fn place_of(&self, host: &Host) -> Option<&Place> {
         self.places.iter().find(|place| place.host == *host)
     }
 
-    /// Returns how many of so many permits no host has.
+    /// Returns how many of so many permits are no host's share.
     pub fn free(&self, total: u32) -> u32 {
         let taken: u64 = self.shares.iter().map(|share| u64::from(share.permits)).sum();
         u64::from(total).saturating_sub(taken) as u32
@@ -86,20 +103,26 @@ pub enum Compare {
     Modified(Key, u64),
     /// No share of any host that is there was changed after this revision.
     NoShareSince(u64),
+    /// Likewise, of what hosts took and have not given back.
+    NoneTakenSince(u64),
 }
 
 /// What a transaction does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Operation {
     /// Writes [`Key::Total`].
     PutTotal {
         /// How many permits there are.
         permits: u32,
+        /// The mode.
+        mode: Mode,
     },
-    /// Writes [`Key::Share`].
+    /// Writes [`Key::Share`]; and, with a lease, [`Key::TakenBy`]. The transaction fails if the lease is over.
     PutShare {
         /// How many this host has.
         permits: u32,
+        /// The lease that [`Key::Share`] has from then on, and no other.
+        lease: Option<u64>,
     },
     /// Writes [`Key::Place`], with this lease; it stays the place that it was if it is there. The transaction fails if the lease is over.
     Queue {
@@ -112,6 +135,8 @@ pub enum Operation {
     },
     /// Deletes a key.
     Delete(Key),
+    /// Deletes [`Key::TakenBy`] of another host, whose lease ended.
+    Forget(Host),
 }
 
 /// What is watched.

@@ -1,8 +1,9 @@
 //! One semaphore whose permits are shared out among several hosts: what the agent of a host decides.
 //!
 //! A [`ShareAgent`] is one host's part, as [`crate::Agent`] is of a lock that one host has at a time: events in, actions out, over the same
-//! kind of engine. The engine knows the *share* of each host, [`Key::Share`]. It has no lease: a host that cannot be reached keeps its share,
-//! until a person has the host forgotten. The lock file has a share, too, by which programs are admitted.
+//! kind of engine. The engine knows the *share* of each host, [`Key::Share`]. In [`crate::Mode::Kept`] it has no lease: a host that cannot be
+//! reached keeps its share, until a person has the host forgotten. In [`crate::Mode::Leased`] it has one, and programs are admitted up to a deadline
+//! before its end alone. The lock file has a share, too, by which programs are admitted.
 //!
 //! - *Neither the file's share nor what is inside is ever more than the engine's share.* A share grows in the engine first, and in the file when that is known to be done. It
 //!   shrinks in the file first, and in the engine as fewer permits are inside ([`Event::Drained`]). So an agent may die between any two of
@@ -20,6 +21,7 @@
 mod agent;
 mod decision;
 mod engine;
+mod lease;
 
 pub use agent::{Action, Demand, Event, Found, ShareAgent};
 pub use engine::{Compare, Key, Operation, Place, Reply, Request, Share, Snapshot, Total, Watched};

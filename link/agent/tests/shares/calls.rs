@@ -6,23 +6,24 @@ use turnlock_link_agent::shares::{
     Action, Compare, Demand, Event, Found, Key, Operation, Place, Reply, Request, Share, ShareAgent,
     Snapshot, Total, Watched,
 };
-use turnlock_link_agent::{Failed, Host};
+use turnlock_link_agent::{Failed, Host, Mode, NO_DEADLINE};
 
 const NONE: Demand = Demand { used: 0, awaited: 0, first: 0 };
 
-fn host(name: &str) -> Host {
+pub fn host(name: &str) -> Host {
     Arc::from(name)
 }
 
 /// The keys of a semaphore of 10 permits: what hosts have; who waits, since which revision, with what is needed and wanted.
-fn keys(shares: &[(&str, u32)], places: &[(&str, u64, u32, u32)]) -> Snapshot {
+pub fn keys(shares: &[(&str, u32)], places: &[(&str, u64, u32, u32)]) -> Snapshot {
     Snapshot {
         revision: 30,
-        total: Some(Total { permits: 10, modified: 5 }),
+        total: Some(Total { permits: 10, mode: Mode::Kept, modified: 5 }),
         shares: shares
             .iter()
             .map(|(name, permits)| Share { host: host(name), permits: *permits, modified: 20 })
             .collect(),
+        taken: Vec::new(),
         places: places
             .iter()
             .map(|(name, created, needs, wants)| Place {
@@ -36,7 +37,7 @@ fn keys(shares: &[(&str, u32)], places: &[(&str, u64, u32, u32)]) -> Snapshot {
 }
 
 /// The only call among them.
-fn call(actions: &[Action]) -> (u64, Request) {
+pub fn call(actions: &[Action]) -> (u64, Request) {
     let calls: Vec<_> = actions
         .iter()
         .filter_map(|action| match action {
@@ -48,16 +49,16 @@ fn call(actions: &[Action]) -> (u64, Request) {
     call.clone()
 }
 
-fn answered(actions: &[Action], reply: Result<Reply, Failed>) -> Event {
+pub fn answered(actions: &[Action], reply: Result<Reply, Failed>) -> Event {
     Event::Answered { call: call(actions).0, reply }
 }
 
-fn listed(actions: &[Action], known: Snapshot) -> Event {
+pub fn listed(actions: &[Action], known: Snapshot) -> Event {
     answered(actions, Ok(Reply::Listed(known)))
 }
 
 fn agent(share: u32, demand: Demand) -> (ShareAgent, Vec<Action>) {
-    ShareAgent::new(host("a"), CONFIG, Found { share, total: 10 }, (0, demand), 0)
+    ShareAgent::new(host("a"), CONFIG, Found { share, total: 10, until: NO_DEADLINE }, (0, demand), 0)
 }
 
 #[test]
@@ -82,7 +83,7 @@ fn it_takes_what_is_free_by_its_place_and_by_what_no_host_has_written_since() {
             Compare::Modified(Key::Total, 5),
         ],
         // The place stays: it needs more.
-        then: vec![Operation::PutShare { permits: 2 }],
+        then: vec![Operation::PutShare { permits: 2, lease: None }],
     };
     assert_eq!(call(&actions).1, takes);
     let actions = agent.on(0, waits, answered(&actions, Ok(Reply::Committed(true))));
@@ -99,7 +100,7 @@ fn what_is_idle_is_given_back_at_once_and_what_is_in_use_after_a_while() {
     let actions = agent.on(0, uses, Event::Drained { number: *number, permits: 4 });
     let gives = Request::Transaction {
         compares: vec![Compare::Modified(Key::Share, 20)],
-        then: vec![Operation::PutShare { permits: 4 }],
+        then: vec![Operation::PutShare { permits: 4, lease: None }],
     };
     assert_eq!(call(&actions).1, gives);
     let actions = agent.on(0, uses, answered(&actions, Ok(Reply::Committed(true))));
@@ -124,7 +125,7 @@ fn what_comes_free_is_given_back_piece_by_piece() {
     let actions = agent.on(CONFIG.hold, uses(4), Event::Drained { number: *number, permits: 4 });
     let gives = Request::Transaction {
         compares: vec![Compare::Modified(Key::Share, 20)],
-        then: vec![Operation::PutShare { permits: 4 }],
+        then: vec![Operation::PutShare { permits: 4, lease: None }],
     };
     assert_eq!(call(&actions).1, gives);
     let actions = agent.on(CONFIG.hold, uses(4), answered(&actions, Ok(Reply::Committed(true))));
@@ -139,7 +140,7 @@ fn what_was_given_back_is_taken_again_by_a_transaction() {
     let actions = agent.on(0, NONE, listed(&actions, keys(&[("a", 5)], &[])));
     let again = Request::Transaction {
         compares: vec![Compare::Modified(Key::Share, 20)],
-        then: vec![Operation::PutShare { permits: 5 }],
+        then: vec![Operation::PutShare { permits: 5, lease: None }],
     };
     assert_eq!(call(&actions).1, again);
     let actions = agent.on(0, NONE, answered(&actions, Ok(Reply::Committed(true))));

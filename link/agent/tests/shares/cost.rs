@@ -7,7 +7,7 @@ use crate::{
 };
 use support::hosts::{Next, Timeline};
 use turnlock_link_agent::shares::{Action, Event, Request, ShareAgent};
-use turnlock_link_agent::{Config, Nanoseconds};
+use turnlock_link_agent::{Config, Mode, Nanoseconds};
 
 const SECOND: Nanoseconds = 1_000 * MILLISECOND;
 /// What is counted.
@@ -40,10 +40,10 @@ struct Semaphore {
 }
 
 impl Semaphore {
-    fn new(total: u32, programs: &[usize]) -> Self {
-        let config = Config::default();
+    fn new(mode: Mode, total: u32, programs: &[usize]) -> Self {
+        let config = Config { mode, ..Config::default() };
         let hosts =
-            programs.iter().enumerate().map(|(at, programs)| (OneHost::new(at, config, total), *programs));
+            programs.iter().enumerate().map(|(at, programs)| (OneHost::new(at, config, total, 0), *programs));
         let mut semaphore = Self {
             store: Store::default(),
             hosts: hosts.collect(),
@@ -53,7 +53,7 @@ impl Semaphore {
         for at in 0..semaphore.hosts.len() {
             let (host, programs) = &mut semaphore.hosts[at];
             host.waiting.extend((0..*programs).map(|_| 1));
-            let now = (0, host.demand());
+            let now = (host.clock(0), host.demand());
             let (agent, actions) = ShareAgent::new(host.name.clone(), config, host.found(), now, 0);
             host.agent = Some(agent);
             semaphore.act(at, actions);
@@ -63,13 +63,14 @@ impl Semaphore {
 
     fn on(&mut self, at: usize, event: Event) {
         let (now, host) = (self.timeline.now, &mut self.hosts[at].0);
-        let demand = host.demand();
-        let actions = host.agent.as_mut().unwrap().on(now, demand, event);
+        let (clock, demand) = (host.clock(now), host.demand());
+        let actions = host.agent.as_mut().unwrap().on(clock, demand, event);
         self.act(at, actions);
     }
 
     fn admit(&mut self, at: usize) {
-        let (entered, waits) = (self.hosts[at].0.admit(), !self.hosts[at].0.waiting.is_empty());
+        let (entered, waits) =
+            (self.hosts[at].0.admit(self.timeline.now), !self.hosts[at].0.waiting.is_empty());
         for one in 0..entered {
             self.timeline.after(INSIDE * u64::from(7 + one % 7) / 10, at, Due::Leave);
         }
@@ -90,6 +91,10 @@ impl Semaphore {
                     self.counted.leases += u64::from(is_of_lease(&request));
                     self.timeline.after(MILLISECOND / 2, at, Due::Call(number, request));
                 }
+                Action::Lease { until } => {
+                    self.hosts[at].0.until = until;
+                    self.admit(at);
+                }
                 Action::SetShare { permits } => {
                     self.counted.takes += u64::from(permits > self.hosts[at].0.share);
                     self.hosts[at].0.share = permits;
@@ -100,7 +105,7 @@ impl Semaphore {
                     self.admit(at);
                 }
                 Action::WakeAt(at) => wakes_at = Some(at),
-                Action::Robbed | Action::Refused { .. } | Action::Left => panic!("{action:?}"),
+                Action::Robbed | Action::Lost | Action::Refused { .. } | Action::Left => panic!("{action:?}"),
             }
         }
         self.hosts[at].0.wakes_at = wakes_at;
@@ -108,7 +113,10 @@ impl Semaphore {
 
     fn run_until(&mut self, end: Nanoseconds) {
         loop {
-            let (before, wakes) = (self.timeline.now, self.hosts.iter().map(|(host, _)| host.wakes_at));
+            let (before, wakes) = (
+                self.timeline.now,
+                self.hosts.iter().map(|(host, _)| host.wakes_at.map(|clock| host.time_of(clock))),
+            );
             let next = self.timeline.go_on(end, wakes);
             let (now, used): (_, u32) =
                 (self.timeline.now, self.hosts.iter().map(|(host, _)| host.used()).sum());
@@ -150,8 +158,8 @@ fn is_of_lease(request: &Request) -> bool {
 }
 
 /// Counts, and prints a row of the table in `docs/hosts.md`.
-fn count(name: &str, total: u32, programs: &[usize]) -> (f64, f64) {
-    let mut semaphore = Semaphore::new(total, programs);
+fn count(mode: Mode, name: &str, total: u32, programs: &[usize]) -> (f64, f64) {
+    let mut semaphore = Semaphore::new(mode, total, programs);
     semaphore.run_until(5 * SECOND);
     semaphore.counted = Counted::default();
     semaphore.run_until((5 + SECONDS) * SECOND);
@@ -160,7 +168,7 @@ fn count(name: &str, total: u32, programs: &[usize]) -> (f64, f64) {
     let per_second = |count: u64| count as f64 / SECONDS as f64;
     let in_use = used as f64 / (f64::from(total) * (SECONDS * SECOND) as f64);
     println!(
-        "{name}: {keys} keys, {watches} watches, {:.1} calls a second, {:.1} of them for leases, {:.1} takes, {:.0} % in use",
+        "{name}, {mode:?}: {keys} keys, {watches} watches, {:.1} calls a second, {:.1} of them for leases, {:.1} takes, {:.0} % in use",
         per_second(calls),
         per_second(leases),
         per_second(takes),
@@ -171,20 +179,22 @@ fn count(name: &str, total: u32, programs: &[usize]) -> (f64, f64) {
 
 #[test]
 fn what_a_semaphore_costs_the_engine() {
-    assert_eq!(count("wanted by none of 100 hosts", 10, &[0; 100]).0, 0.0);
-    let (calls, in_use) = count(
-        "used by one of 100 hosts, with as many programs as permits",
-        10,
-        &[&[10], &[0; 99][..]].concat(),
-    );
-    assert!(calls < 1.0 && in_use > 0.9, "{calls} {in_use}");
-    let (calls, in_use) = count("by 2 hosts, with half as many programs each", 10, &[5, 5]);
-    assert!(calls < 1.0 && in_use > 0.9, "{calls} {in_use}");
-    for (hosts, least) in [(2, 0.8), (3, 0.8), (10, 0.3)] {
-        let (_, in_use) =
-            count(&format!("wanted by {hosts} hosts, with 20 programs each"), 10, &vec![20; hosts]);
-        assert!(in_use > least, "{in_use}");
+    for mode in [Mode::Kept, Mode::Leased] {
+        // Each host that has permits keeps a lease.
+        let least = if mode == Mode::Kept { 1.0 } else { 2.0 };
+        assert_eq!(count(mode, "wanted by none of 100 hosts", 10, &[0; 100]).0, 0.0);
+        let one = [&[10], &[0; 99][..]].concat();
+        let (calls, in_use) =
+            count(mode, "used by one of 100 hosts, with as many programs as permits", 10, &one);
+        assert!(calls < least && in_use > 0.9, "{calls} {in_use}");
+        let (calls, in_use) = count(mode, "by 2 hosts, with half as many programs each", 10, &[5, 5]);
+        assert!(calls < least && in_use > 0.9, "{calls} {in_use}");
+        for (hosts, least) in [(2, 0.8), (3, 0.8), (10, 0.3)] {
+            let name = format!("wanted by {hosts} hosts, with 20 programs each");
+            let (_, in_use) = count(mode, &name, 10, &vec![20; hosts]);
+            assert!(in_use > least, "{in_use}");
+        }
+        let (_, in_use) = count(mode, "wanted by 3 hosts, 100 permits, 200 programs each", 100, &[200; 3]);
+        assert!(in_use > 0.8, "{in_use}");
     }
-    let (_, in_use) = count("wanted by 3 hosts, 100 permits, 200 programs each", 100, &[200; 3]);
-    assert!(in_use > 0.8, "{in_use}");
 }

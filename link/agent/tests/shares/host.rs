@@ -1,8 +1,9 @@
 //! One host: its lock file, the programs that use it, its agent.
 
 use std::{collections::VecDeque, sync::Arc};
+use support::hosts::{Clock, DRIFT};
 use turnlock_link_agent::shares::{Demand, Event, Found, ShareAgent};
-use turnlock_link_agent::{Config, Host, Nanoseconds};
+use turnlock_link_agent::{Config, Host, Mode, NO_DEADLINE, Nanoseconds};
 
 #[derive(Clone, Debug)]
 pub struct OneHost {
@@ -12,6 +13,9 @@ pub struct OneHost {
     pub total: u32,
     /// The share in the lock file.
     pub share: u32,
+    /// The deadline there, by the host's clock.
+    pub until: Nanoseconds,
+    own_clock: Clock,
     /// What each of the programs inside has.
     pub inside: VecDeque<u32>,
     /// What each of those that wait wants, in their order.
@@ -31,15 +35,21 @@ pub struct OneHost {
     pub is_gone: bool,
     /// What the calls of its agents were numbered to.
     pub numbers: u64,
+    /// When its agent sent the last call that keeps a lease.
+    pub kept_at: Nanoseconds,
+    /// Of a file that does not compare the clock with the deadline.
+    pub admits_late: bool,
 }
 
 impl OneHost {
-    pub fn new(at: usize, config: Config, total: u32) -> Self {
+    pub fn new(at: usize, config: Config, total: u32, drift: i64) -> Self {
         Self {
             name: Arc::from(["a", "b", "c", "d"].get(at).map_or(format!("host-{at}"), ToString::to_string)),
             config,
             total,
             share: 0,
+            until: NO_DEADLINE,
+            own_clock: Clock { offset: at as u64 * 7_000_000_000, drift },
             inside: VecDeque::new(),
             waiting: VecDeque::new(),
             agent: None,
@@ -52,11 +62,42 @@ impl OneHost {
             is_cut_off: false,
             is_gone: false,
             numbers: 0,
+            kept_at: 0,
+            admits_late: false,
         }
     }
 
     pub fn found(&self) -> Found {
-        Found { share: self.share, total: self.total }
+        Found { share: self.share, total: self.total, until: self.until }
+    }
+
+    /// What its clock shows at this time.
+    pub fn clock(&self, now: Nanoseconds) -> Nanoseconds {
+        self.own_clock.at(now)
+    }
+
+    /// The first time at which its clock shows `clock`, or more.
+    pub fn time_of(&self, clock: Nanoseconds) -> Nanoseconds {
+        self.own_clock.time_of(clock)
+    }
+
+    pub fn is_leased(&self) -> bool {
+        self.config.mode == Mode::Leased
+    }
+
+    /// Whether its file admits programs, as far as the deadline says.
+    pub fn is_open(&self, now: Nanoseconds) -> bool {
+        self.clock(now) < self.until
+    }
+
+    /// For so long, by its own clock, a program has been told before its permits are another host's.
+    pub fn told_before(&self) -> Nanoseconds {
+        self.config.margin - self.config.lease / 1000 * DRIFT as u64
+    }
+
+    /// Whether the permits of those inside count: they were not told that long ago that these are not their own any more.
+    pub fn counts(&self, now: Nanoseconds) -> bool {
+        !self.is_leased() || self.clock(now) < self.until.saturating_add(self.told_before())
     }
 
     pub fn used(&self) -> u32 {
@@ -68,9 +109,12 @@ impl OneHost {
         Demand { used: self.used(), awaited, first: self.waiting.front().copied().unwrap_or_default() }
     }
 
-    /// Lets those in that fit, first come first served. Returns how many.
-    pub fn admit(&mut self) -> u32 {
+    /// Lets those in that fit, first come first served, before the deadline. Returns how many.
+    pub fn admit(&mut self, now: Nanoseconds) -> u32 {
         let mut entered = 0;
+        if !(self.is_open(now) || self.admits_late) {
+            return 0;
+        }
         while let Some(permits) =
             self.waiting.front().copied().filter(|permits| self.used() + permits <= self.share)
         {

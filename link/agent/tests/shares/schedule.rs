@@ -2,26 +2,28 @@
 
 use crate::{
     fault::Fault,
-    world::{Step, TOTAL, World, Wrong, takes_at},
+    world::{Setup, Step, Stranger, TOTAL, World, Wrong, takes_at},
 };
 use support::{
     Dice,
-    hosts::{self, pick},
+    hosts::{self, DRIFT, pick},
 };
+use turnlock_link_agent::Mode;
 
 /// How likely which step is.
 struct Mixture {
     trouble: hosts::Mixture,
     boots: u64,
     gives_up: u64,
+    ends_early: u64,
 }
 
 impl Mixture {
     fn of(dice: &mut Dice) -> Self {
         let trouble = hosts::Mixture::of(dice);
         let mut one_in = |times| trouble.one_in(dice, times);
-        let (boots, gives_up) = (one_in(4), 5 * one_in(2));
-        Self { trouble, boots, gives_up }
+        let (boots, gives_up, ends_early) = (one_in(4), 5 * one_in(2), 10 * one_in(2));
+        Self { trouble, boots, gives_up, ends_early }
     }
 
     fn weight(&self, step: Step) -> u64 {
@@ -46,16 +48,28 @@ impl Mixture {
             Step::Vanish(_) => trouble.vanishes,
             Step::Boot(_) => self.boots,
             Step::GiveUp(_) => self.gives_up,
+            Step::EndEarly(_) => self.ends_early,
             Step::Forget(_) => 3,
         }
     }
 }
 
+/// The hosts of the schedule of this seed: the clock of each is right or as wrong as it may be, and one in sixteen was set up otherwise.
+pub fn setup(seed: u64, hosts: usize, mode: Mode, fault: Option<Fault>) -> Setup {
+    let mut dice = Dice::of_stream(seed, 1);
+    let drifts = (0..hosts).map(|_| (dice.roll(3) as i64 - 1) * DRIFT).collect();
+    let stranger = match dice.roll(16) {
+        0 => Some(Stranger::OfNumber),
+        1 => Some(Stranger::OfMode),
+        _ => None,
+    };
+    Setup { drifts, stranger, ..Setup::of(hosts, mode, fault) }
+}
+
 /// So many steps at random; then nothing fails any more, and all that wait must get in.
-pub fn at_random(seed: u64, steps: u32, hosts: usize, fault: Option<Fault>) -> Result<World, Wrong> {
+pub fn at_random(seed: u64, steps: u32, setup: &Setup) -> Result<World, Wrong> {
     let mut dice = Dice::of_stream(seed, 8);
-    let stranger = dice.roll(16) == 0;
-    let (mixture, mut world) = (Mixture::of(&mut dice), World::new(hosts, stranger, fault));
+    let (mixture, mut world) = (Mixture::of(&mut dice), World::new(setup));
     for _ in 0..steps {
         world.go(pick(&mut dice, &world.steps(), |step| mixture.weight(step)))?;
     }
@@ -64,8 +78,8 @@ pub fn at_random(seed: u64, steps: u32, hosts: usize, fault: Option<Fault>) -> R
 }
 
 /// Each of these hosts in turn wants all permits, and the others none; then none of them wants any, and one of them a single one.
-pub fn one_wants_all(hosts: usize, fault: Option<Fault>) -> Result<(), Wrong> {
-    let mut world = World::new(hosts, false, fault);
+pub fn one_wants_all(hosts: usize, mode: Mode) -> Result<(), Wrong> {
+    let mut world = World::new(&Setup::of(hosts, mode, None));
     for _ in 0..2 {
         for at in 0..hosts {
             for permits in [TOTAL, 1] {
@@ -81,8 +95,8 @@ pub fn one_wants_all(hosts: usize, fault: Option<Fault>) -> Result<(), Wrong> {
 }
 
 /// A host takes some of what it needs by a call that lies about; it takes more by another one, and then the first one comes.
-pub fn a_take_comes_late(fault: Option<Fault>) -> Result<(), Wrong> {
-    let mut world = World::new(2, false, fault);
+pub fn a_take_comes_late(mode: Mode, fault: Option<Fault>) -> Result<(), Wrong> {
+    let mut world = World::new(&Setup::of(2, mode, fault));
     for at in [0, 1] {
         world.start(at)?;
     }
@@ -109,7 +123,56 @@ pub fn a_take_comes_late(fault: Option<Fault>) -> Result<(), Wrong> {
     Err(format!("it never took more: {world:#?}"))
 }
 
+/// Two hosts: programs of the first have all permits.
+pub fn one_has_all(setup: &Setup) -> Result<World, Wrong> {
+    let mut world = World::new(setup);
+    for at in [0, 1] {
+        world.start(at)?;
+    }
+    world.go(Step::Want(0, TOTAL))?;
+    world.come_in_without_leaving(0, TOTAL)?;
+    Ok(world)
+}
+
+/// The engine ends the lease of a host before its time, and another one takes its permits by a call that lies about; the first one takes them
+/// again, its lease is ended again, and then that call comes.
+pub fn a_take_comes_after_a_reclaim(fault: Option<Fault>) -> Result<(), Wrong> {
+    let setup = Setup { ends_early: true, ..Setup::of(2, Mode::Leased, fault) };
+    let mut world = one_has_all(&setup)?;
+    world.go(Step::Cut(0))?;
+    world.go(Step::EndEarly(0))?;
+    world.go(Step::Want(1, 1))?;
+    let takes = |world: &World| world.messages.iter().position(|message| takes_at(message, 1));
+    for _ in 0..1_000 {
+        match takes(&world) {
+            Some(at) => world.go(Step::Delay(at))?,
+            None => world.go_on()?,
+        }
+        if !world.late.is_empty() {
+            break;
+        }
+    }
+    world.go(Step::Mend(0))?;
+    for _ in 0..1_000 {
+        if world.reclaims > 0 {
+            world.go(Step::EndEarly(0))?;
+            world.go(Step::DeliverLate(0))?;
+            return world.settles().map(drop);
+        }
+        match world.messages.iter().position(|message| message.host() == 0) {
+            Some(at) => world.go(Step::Deliver(at))?,
+            None => world.drain_and_wait()?,
+        }
+    }
+    Err(format!("it never took them again: {world:#?}"))
+}
+
 impl World {
+    /// The next message comes, or what is due next; nobody leaves.
+    pub fn go_on(&mut self) -> Result<(), Wrong> {
+        if self.messages.is_empty() { self.drain_and_wait() } else { self.go(Step::Deliver(0)) }
+    }
+
     /// From here on nothing fails: whoever wants permits gets them, and soon, while others leave. Returns how many steps that took.
     pub fn settles(&mut self) -> Result<u32, Wrong> {
         self.messages.append(&mut self.late);
@@ -125,10 +188,10 @@ impl World {
         }
         for steps in 0..3_000 {
             // One that was set up for another number of permits is refused.
-            let total = self.store.now.total.map(|total| total.permits);
+            let total = self.store.now.total.map(|total| (total.permits, total.mode));
             let wants = |at: &usize| {
                 let host = &self.hosts[*at];
-                !host.waiting.is_empty() && total.is_none_or(|total| total == host.total)
+                !host.waiting.is_empty() && total.is_none_or(|total| total == (host.total, host.config.mode))
             };
             if !self.alive().iter().any(wants) {
                 return Ok(steps);
@@ -161,11 +224,7 @@ impl World {
             if self.hosts[at].used() == permits {
                 return Ok(());
             }
-            if self.messages.is_empty() {
-                self.drain_and_wait()?;
-            } else {
-                self.go(Step::Deliver(0))?;
-            }
+            self.go_on()?;
         }
         Err(format!("host {at} does not get all permits: {self:#?}"))
     }
@@ -178,7 +237,12 @@ impl World {
         }
         if self.messages.is_empty() {
             for at in 0..self.hosts.len() {
-                if self.hosts[at].is_gone && self.store.now.share_of(&self.hosts[at].name).is_some() {
+                // Where they are leased they come back by themselves.
+                let is_kept = !self.hosts[at].is_leased();
+                if is_kept
+                    && self.hosts[at].is_gone
+                    && self.store.now.share_of(&self.hosts[at].name).is_some()
+                {
                     self.go(Step::Forget(at))?;
                 }
             }

@@ -14,6 +14,8 @@ pub struct Store {
     pub now: Snapshot,
     /// The lease of each place, by its host.
     of_places: Vec<(Host, u64)>,
+    /// Likewise of each share that has one.
+    of_shares: Vec<(Host, u64)>,
     leases: Leases,
     watches: Watches<Watched>,
 }
@@ -26,8 +28,8 @@ impl Store {
 
     /// How many keys and watches there are.
     pub fn size(&self) -> (usize, usize) {
-        let Snapshot { total, shares, places, .. } = &self.now;
-        (usize::from(total.is_some()) + shares.len() + places.len(), self.watches.count())
+        let Snapshot { total, shares, taken, places, .. } = &self.now;
+        (usize::from(total.is_some()) + shares.len() + taken.len() + places.len(), self.watches.count())
     }
 
     fn holds(&self, host: &Host, compare: Compare) -> bool {
@@ -38,8 +40,12 @@ impl Store {
             Compare::Modified(Key::Share, at) => {
                 self.now.share_of(host).map_or(0, |share| share.modified) == at
             }
+            Compare::Modified(Key::TakenBy, at) => {
+                self.now.taken_by(host).map_or(0, |record| record.modified) == at
+            }
             Compare::Modified(Key::Total, at) => self.now.total.map_or(0, |total| total.modified) == at,
             Compare::NoShareSince(at) => self.now.shares.iter().all(|share| share.modified <= at),
+            Compare::NoneTakenSince(at) => self.now.taken.iter().all(|record| record.modified <= at),
             other => unreachable!("{other:?} is compared by no agent"),
         }
     }
@@ -60,14 +66,16 @@ impl Store {
                     return Some(Ok(Reply::Committed(false)));
                 }
                 let has_lease = |operation: &Operation| match operation {
-                    Operation::Queue { lease, .. } => self.leases.has(*lease),
+                    Operation::Queue { lease, .. } | Operation::PutShare { lease: Some(lease), .. } => {
+                        self.leases.has(*lease)
+                    }
                     _ => true,
                 };
                 if !then.iter().all(has_lease) {
                     return Some(Err(Failed));
                 }
                 self.now.revision += 1;
-                then.iter().for_each(|operation| self.operate(host, *operation, told));
+                then.iter().for_each(|operation| self.operate(host, operation.clone(), told));
                 Reply::Committed(true)
             }
             Request::Grant { length } => Reply::Granted { lease: self.leases.grant(now, *length) },
@@ -86,10 +94,19 @@ impl Store {
     fn operate(&mut self, host: &Host, operation: Operation, told: &mut Told) {
         let revision = self.now.revision;
         match operation {
-            Operation::PutTotal { permits } => self.now.total = Some(Total { permits, modified: revision }),
-            Operation::PutShare { permits } => {
+            Operation::PutTotal { permits, mode } => {
+                self.now.total = Some(Total { permits, mode, modified: revision });
+            }
+            Operation::PutShare { permits, lease } => {
+                let share = Share { host: host.clone(), permits, modified: revision };
                 self.now.shares.retain(|share| share.host != *host);
-                self.now.shares.push(Share { host: host.clone(), permits, modified: revision });
+                self.now.shares.push(share.clone());
+                self.of_shares.retain(|(other, _)| other != host);
+                if let Some(lease) = lease {
+                    self.of_shares.push((host.clone(), lease));
+                    self.forget_record(host);
+                    self.now.taken.push(share);
+                }
                 self.changed(&Watched::Shares, told);
             }
             Operation::Queue { lease, needs, wants } => {
@@ -105,12 +122,21 @@ impl Store {
                 self.changed(&Watched::Queue, told);
                 self.changed(&Watched::Place(host.clone()), told);
             }
-            Operation::Delete(Key::Share) => {
-                self.now.shares.retain(|share| share.host != *host);
-                self.changed(&Watched::Shares, told);
-            }
+            Operation::Delete(Key::Share) => self.delete_share(host, told),
+            Operation::Delete(Key::TakenBy) => self.forget_record(host),
+            Operation::Forget(other) => self.forget_record(&other),
             Operation::Delete(_) => self.delete_place(host, told),
         }
+    }
+
+    fn delete_share(&mut self, host: &Host, told: &mut Told) {
+        self.now.shares.retain(|share| share.host != *host);
+        self.of_shares.retain(|(other, _)| other != host);
+        self.changed(&Watched::Shares, told);
+    }
+
+    fn forget_record(&mut self, host: &Host) {
+        self.now.taken.retain(|record| record.host != *host);
     }
 
     fn delete_place(&mut self, host: &Host, told: &mut Told) {
@@ -127,6 +153,12 @@ impl Store {
     fn end_leases(&mut self, ends: impl Fn(u64) -> bool, told: &mut Told) {
         self.leases.end(&ends);
         let gone: Vec<Host> =
+            self.of_shares.iter().filter(|(_, lease)| ends(*lease)).map(|(host, _)| host.clone()).collect();
+        for host in gone {
+            self.now.revision += 1;
+            self.delete_share(&host, told);
+        }
+        let gone: Vec<Host> =
             self.of_places.iter().filter(|(_, lease)| ends(*lease)).map(|(host, _)| host.clone()).collect();
         for host in gone {
             self.now.revision += 1;
@@ -140,6 +172,13 @@ impl Store {
         self.end_leases(|lease| over.contains(&lease), told);
     }
 
+    /// Ends the lease of a host's share, as a member does that was the leader and does not know that others kept it since (etcd#15247).
+    pub fn end_early(&mut self, host: &Host, told: &mut Told) {
+        if let Some((_, ended)) = self.of_shares.iter().find(|(other, _)| other == host).cloned() {
+            self.end_leases(|lease| lease == ended, told);
+        }
+    }
+
     /// Forgets how it came to what is now.
     pub fn compact(&mut self, told: &mut Told) {
         self.watches.compact(self.now.revision, told);
@@ -148,8 +187,8 @@ impl Store {
     /// A person has a host forgotten that is gone.
     pub fn forget(&mut self, host: &Host, told: &mut Told) {
         self.now.revision += 1;
-        self.now.shares.retain(|share| share.host != *host);
-        self.changed(&Watched::Shares, told);
+        self.delete_share(host, told);
+        self.forget_record(host);
         self.delete_place(host, told);
     }
 }

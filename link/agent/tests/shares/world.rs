@@ -5,8 +5,9 @@ use crate::{
     host::OneHost,
     store::{Store, Told},
 };
+use support::hosts::DRIFT;
 use turnlock_link_agent::shares::{Action, Compare, Event, Operation, Reply, Request, ShareAgent, Snapshot};
-use turnlock_link_agent::{Config, Nanoseconds};
+use turnlock_link_agent::{Config, Mode, NO_DEADLINE, Nanoseconds};
 
 pub const MILLISECOND: Nanoseconds = 1_000_000;
 pub const TOTAL: u32 = 4;
@@ -21,24 +22,55 @@ pub const CONFIG: Config = Config {
     ..DEFAULT
 };
 const DEFAULT: Config = Config {
-    mode: turnlock_link_agent::Mode::Kept,
+    mode: Mode::Kept,
     hold: 0,
     hold_most: 0,
     block: 1,
     lease: 0,
-    margin: 0,
+    margin: 200 * MILLISECOND,
     distrust: 0,
     answer: 0,
     fresh: 0,
     fresh_at_home: 0,
 };
 
+/// The hosts of a schedule.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    /// By how many thousandths the clock of each is fast.
+    pub drifts: Vec<i64>,
+    pub mode: Mode,
+    /// The first was set up with another number of permits, or for the other mode.
+    pub stranger: Option<Stranger>,
+    pub fault: Option<Fault>,
+    /// The engine ends leases before their time, and the agents know that it may.
+    pub ends_early: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stranger {
+    OfNumber,
+    OfMode,
+}
+
+impl Setup {
+    /// So many hosts, whose clocks are right.
+    pub fn of(hosts: usize, mode: Mode, fault: Option<Fault>) -> Self {
+        Self { drifts: vec![0; hosts], mode, stranger: None, fault, ends_early: false }
+    }
+}
+
 /// Something under way.
 pub type Message = support::hosts::Message<Request, Event>;
 
-/// Whether it could do harm where it comes late: what changes keys.
+/// Whether it could do harm where it comes late: what changes keys, and what says that a lease was kept.
 fn may_do_harm(message: &Message) -> bool {
-    matches!(message, Message::Call { request: Request::Transaction { .. }, .. })
+    match message {
+        Message::Call { request, .. } => matches!(request, Request::Transaction { .. }),
+        Message::Event { event, .. } => {
+            matches!(event, Event::Answered { reply: Ok(Reply::Alive(_) | Reply::Granted { .. }), .. })
+        }
+    }
 }
 
 /// Whether it is a call of this host that takes permits that are free.
@@ -77,6 +109,8 @@ pub enum Step {
     Cut(usize),
     Mend(usize),
     Compact,
+    /// The engine ends the lease of a host's share before its time.
+    EndEarly(usize),
     /// The time goes on to when something is due.
     Wait,
     /// A person has a host forgotten that is gone.
@@ -92,26 +126,48 @@ pub struct World {
     pub messages: Vec<Message>,
     pub late: Vec<Message>,
     pub fault: Option<Fault>,
+    pub ends_early: bool,
     pub entries: u32,
     pub refusals: u32,
+    /// How often a host took what was its own again, after its lease had ended.
+    pub reclaims: u32,
+    /// How often an agent said that permits are lost that are inside.
+    pub losses: u32,
 }
 
 /// What went wrong.
 pub type Wrong = String;
 
 impl World {
-    /// So many hosts, of which none has an agent yet. `stranger`: the first was set up with another number of permits.
-    pub fn new(hosts: usize, stranger: bool, fault: Option<Fault>) -> Self {
-        let total = |at: usize| if stranger && at == 0 { TOTAL - 1 } else { TOTAL };
+    /// These hosts, of which none has an agent yet.
+    pub fn new(setup: &Setup) -> Self {
+        let host = |(at, drift): (usize, &i64)| {
+            let stranger = setup.stranger.filter(|_| at == 0);
+            let total = if stranger == Some(Stranger::OfNumber) { TOTAL - 1 } else { TOTAL };
+            let mode = match setup.mode {
+                Mode::Kept if stranger == Some(Stranger::OfMode) => Mode::Leased,
+                Mode::Leased if stranger == Some(Stranger::OfMode) => Mode::Kept,
+                mode => mode,
+            };
+            let distrusts = setup.ends_early && setup.fault != Some(Fault::TrustsTheEngine);
+            let differ = 2 * CONFIG.lease / 1000 * DRIFT as u64;
+            let distrust = if distrusts { CONFIG.lease + differ } else { 0 };
+            let mut host = OneHost::new(at, Config { mode, distrust, ..CONFIG }, total, *drift);
+            host.admits_late = setup.fault == Some(Fault::AdmitsAfterDeadline);
+            host
+        };
         Self {
             now: 0,
             store: Store::default(),
-            hosts: (0..hosts).map(|at| OneHost::new(at, CONFIG, total(at))).collect(),
+            hosts: setup.drifts.iter().enumerate().map(host).collect(),
             messages: Vec::new(),
             late: Vec::new(),
-            fault,
+            fault: setup.fault,
+            ends_early: setup.ends_early,
             entries: 0,
             refusals: 0,
+            reclaims: 0,
+            losses: 0,
         }
     }
 
@@ -131,6 +187,9 @@ impl World {
                     steps.push(Step::Forget(at));
                 }
                 continue;
+            }
+            if self.ends_early && self.store.now.share_of(&host.name).is_some() {
+                steps.push(Step::EndEarly(at));
             }
             steps.extend([Step::Vanish(at), Step::Boot(at)]);
             steps.push(if host.is_cut_off { Step::Mend(at) } else { Step::Cut(at) });
@@ -180,9 +239,10 @@ impl World {
             }
             Step::Try(at, permits) => {
                 let host = &mut self.hosts[at];
-                if host.waiting.is_empty() && host.used() + permits <= host.share {
+                let is_open = host.is_open(self.now) || host.admits_late;
+                if is_open && host.waiting.is_empty() && host.used() + permits <= host.share {
                     host.inside.push_back(permits);
-                    self.entries += 1;
+                    self.entered(at, 1)?;
                 } else {
                     self.on(at, Event::Wanted { permits })?;
                 }
@@ -220,6 +280,11 @@ impl World {
                 self.store.compact(&mut told);
                 self.tell(told);
             }
+            Step::EndEarly(at) => {
+                let (mut told, name) = (Told::new(), self.hosts[at].name.clone());
+                self.store.end_early(&name, &mut told);
+                self.tell(told);
+            }
             Step::Wait => self.wait()?,
             Step::Forget(at) => self.forget(at),
         }
@@ -250,11 +315,14 @@ impl World {
         }
     }
 
-    /// A host takes permits in its turn only, and those that there are.
-    fn check_turn(&self, before: &Snapshot, at: usize) -> Result<(), Wrong> {
+    /// A host takes permits in its turn only, and those that there are. What nobody took when its lease ended it has again.
+    fn check_turn(&mut self, before: &Snapshot, at: usize) -> Result<(), Wrong> {
         let (name, now) = (&self.hosts[at].name, &self.store.now);
         let of = |known: &Snapshot| known.share_of(name).map_or(0, |share| share.permits);
-        if of(now) > of(before) && before.places.iter().map(|place| &place.host).next() != Some(name) {
+        let had = before.taken_by(name).map_or(0, |record| record.permits);
+        self.reclaims += u32::from(of(now) > of(before) && of(now) <= had);
+        if of(now) > of(before).max(had) && before.places.iter().map(|place| &place.host).next() != Some(name)
+        {
             return Err(format!("{name} took permits before its turn"));
         }
         let all: u32 = now.shares.iter().map(|share| share.permits).sum();
@@ -281,7 +349,8 @@ impl World {
             missed.push(event);
             return Ok(());
         }
-        let demand = host.demand();
+        let (clock, demand) = (host.clock(now), host.demand());
+        let event = Fault::hear(self.fault, host, event);
         let event = match event {
             Event::Answered { call, reply: Ok(Reply::Listed(mut known)) }
                 if self.fault == Some(Fault::TakesFirst) =>
@@ -299,13 +368,14 @@ impl World {
             }
             event => event,
         };
-        let actions = host.agent.as_mut().map(|agent| agent.on(now, demand, event));
+        let actions = host.agent.as_mut().map(|agent| agent.on(clock, demand, event));
         self.act(at, actions.unwrap_or_default())
     }
 
     fn act(&mut self, at: usize, actions: Vec<Action>) -> Result<(), Wrong> {
         let fault = self.fault;
-        let actions = Fault::apply(fault, &self.hosts[at], actions);
+        let clock = self.hosts[at].clock(self.now);
+        let actions = Fault::apply(fault, &self.hosts[at], clock, actions);
         let are_several = actions.iter().filter(|action| !matches!(action, Action::WakeAt(_))).count() > 1;
         let mut wakes_at = None;
         for action in actions {
@@ -314,6 +384,9 @@ impl World {
             match action {
                 Action::Call { number, request } => {
                     host.numbers = host.numbers.max(number);
+                    if matches!(request, Request::KeepAlive { .. }) {
+                        host.kept_at = clock;
+                    }
                     let grows = grows_to(&request).filter(|share| *share > host.share);
                     let is_own = !takes(&request);
                     match (fault, grows) {
@@ -331,6 +404,13 @@ impl World {
                     let life = self.hosts[at].life;
                     self.messages.push(Message::Call { host: at, life, number, request });
                 }
+                Action::Lease { until } => {
+                    if host.until == NO_DEADLINE && (host.share > 0 || host.used() > 0) {
+                        return Err(format!("a lease begins at {} while permits are inside", host.name));
+                    }
+                    host.until = until;
+                    self.admit(at)?;
+                }
                 Action::SetShare { permits } => {
                     host.share = permits;
                     self.admit(at)?;
@@ -338,16 +418,20 @@ impl World {
                 Action::Drain { number, below } => {
                     let is_first = !std::mem::replace(&mut host.has_drained, true);
                     host.drain = Some((number, below));
+                    let is_lost = !host.is_open(self.now) && host.share == 0;
                     host.numbers = host.numbers.max(number);
                     match fault {
                         Some(Fault::GivesBackUndrained) => self.says_drained(at)?,
+                        Some(Fault::GrowsOverLost) if is_lost => self.says_drained(at)?,
                         Some(Fault::TrustsPredecessor) if is_first => self.says_drained(at)?,
                         _ => {}
                     }
                 }
                 Action::WakeAt(at) => wakes_at = Some(at),
+                Action::Lost if !host.is_leased() => return Err(format!("{} lost what it keeps", host.name)),
+                Action::Lost => self.losses += 1,
                 Action::Robbed => return Err(format!("{} was robbed", host.name)),
-                Action::Refused { total } if total == host.total => {
+                Action::Refused { total, mode } if (total, mode) == (host.total, host.config.mode) => {
                     return Err(format!("{} is refused for what it is set up for", host.name));
                 }
                 Action::Refused { .. } => self.refusals += 1,
@@ -363,8 +447,30 @@ impl World {
     }
 
     fn admit(&mut self, at: usize) -> Result<(), Wrong> {
-        self.entries += self.hosts[at].admit();
+        let now = self.now;
+        let entered = self.hosts[at].admit(now);
+        self.entered(at, entered)?;
         self.check()
+    }
+
+    /// Programs came in: their host has as many permits as are inside.
+    fn entered(&mut self, at: usize, entries: u32) -> Result<(), Wrong> {
+        self.entries += entries;
+        let (host, has) = (&self.hosts[at], self.has(at));
+        if entries > 0 && host.used() > has {
+            let (name, used) = (&host.name, host.used());
+            return Err(format!(
+                "a program came in at {name}, where {used} are inside and the engine has {has}"
+            ));
+        }
+        Ok(())
+    }
+
+    /// What the engine has for a host; where it ends leases before their time, what nobody has taken since.
+    fn has(&self, at: usize) -> u32 {
+        let name = &self.hosts[at].name;
+        let record = self.store.now.taken_by(name).filter(|_| self.ends_early);
+        self.store.now.share_of(name).or(record).map_or(0, |share| share.permits)
     }
 
     fn says_drained(&mut self, at: usize) -> Result<(), Wrong> {
@@ -385,7 +491,7 @@ impl World {
     fn boot(&mut self, at: usize) {
         self.kill(at);
         let host = &mut self.hosts[at];
-        host.share = 0;
+        (host.share, host.until) = (0, NO_DEADLINE);
         (host.inside, host.waiting) = Default::default();
     }
 
@@ -393,7 +499,7 @@ impl World {
         let host = &mut self.hosts[at];
         host.life += 1;
         host.has_drained = false;
-        let (name, found, now) = (host.name.clone(), host.found(), (self.now, host.demand()));
+        let (name, found, now) = (host.name.clone(), host.found(), (host.clock(self.now), host.demand()));
         let (agent, actions) = ShareAgent::new(name, host.config, found, now, host.numbers);
         host.agent = Some(agent);
         self.act(at, actions)
@@ -401,15 +507,23 @@ impl World {
 
     /// To the next moment at which something is due.
     pub fn wait(&mut self) -> Result<(), Wrong> {
-        let wakes = self.hosts.iter().filter(|host| host.missed.is_none()).filter_map(|host| host.wakes_at);
-        let Some(next) = wakes.chain(self.store.next_end()).min() else { return Ok(()) };
+        let runs = self.hosts.iter().filter(|host| host.missed.is_none());
+        let wakes = runs.filter_map(|host| Some(host.time_of(host.wakes_at?)));
+        // Programs look at their deadline by themselves; and when it does not matter any more who is inside.
+        let deadlines = self.hosts.iter().filter(|host| host.until != NO_DEADLINE && host.counts(self.now));
+        let ends = deadlines.flat_map(|host| {
+            let (told, lost) = (host.until, host.until + host.told_before());
+            [told, lost].map(|clock| host.time_of(clock)).into_iter().filter(|time| *time > self.now)
+        });
+        let Some(next) = wakes.chain(ends).chain(self.store.next_end()).min() else { return Ok(()) };
         self.now = self.now.max(next);
         let mut told = Told::new();
         self.store.tick(self.now, &mut told);
         self.tell(told);
         for at in 0..self.hosts.len() {
-            let (now, host) = (self.now, &mut self.hosts[at]);
-            if host.missed.is_none() && host.wakes_at.take_if(|at| *at <= now).is_some() {
+            let host = &mut self.hosts[at];
+            let clock = host.clock(self.now);
+            if host.missed.is_none() && host.wakes_at.take_if(|at| *at <= clock).is_some() {
                 self.on(at, Event::Time)?;
             }
         }
@@ -423,22 +537,28 @@ impl World {
         self.tell(told);
     }
 
-    /// No more permits are inside, over all hosts, than there are; and no file has a larger share than the engine has for its host.
+    /// No more permits are inside, over all hosts, than there are, but for those who were told long ago that theirs are not their own any
+    /// more; and no file that admits programs has a larger share than the engine has for its host.
     pub fn check(&self) -> Result<(), Wrong> {
-        let total = self.store.now.total.map_or(0, |total| total.permits);
-        let used: u32 = self.hosts.iter().map(OneHost::used).sum();
-        if used > total {
-            return Err(format!("{used} permits are inside, of {total}"));
+        let (now, total) = (self.now, self.store.now.total);
+        let permits = total.map_or(0, |total| total.permits);
+        let counting = self.hosts.iter().filter(|host| host.counts(now));
+        let used: u32 = counting.map(OneHost::used).sum();
+        if used > permits {
+            return Err(format!("{used} permits are inside, of {permits}"));
         }
-        for host in &self.hosts {
-            let has = self.store.now.share_of(&host.name).map_or(0, |share| share.permits);
+        for (at, host) in self.hosts.iter().enumerate().filter(|(_, host)| host.is_open(now)) {
+            let (name, has) = (&host.name, self.has(at));
             if host.share > has {
-                let (name, share) = (&host.name, host.share);
+                let share = host.share;
                 return Err(format!("the file of {name} has a share of {share}, and the engine {has}"));
             }
             if host.used() > has {
-                let (name, used) = (&host.name, host.used());
+                let used = host.used();
                 return Err(format!("{used} permits are inside at {name}, for which the engine has {has}"));
+            }
+            if host.share > 0 && total.is_some_and(|total| total.mode != host.config.mode) {
+                return Err(format!("{name} has permits in another mode than the others"));
             }
         }
         Ok(())
@@ -449,7 +569,7 @@ impl World {
 fn grows_to(request: &Request) -> Option<u32> {
     let Request::Transaction { then, .. } = request else { return None };
     then.iter().find_map(|operation| match operation {
-        Operation::PutShare { permits } => Some(*permits),
+        Operation::PutShare { permits, .. } => Some(*permits),
         _ => None,
     })
 }
@@ -457,5 +577,5 @@ fn grows_to(request: &Request) -> Option<u32> {
 /// Whether it takes permits that are free.
 fn takes(request: &Request) -> bool {
     let Request::Transaction { compares, .. } = request else { return false };
-    compares.iter().any(|compare| matches!(compare, Compare::NoShareSince(_)))
+    compares.iter().any(|compare| matches!(compare, Compare::NoShareSince(_) | Compare::NoneTakenSince(_)))
 }

@@ -1,6 +1,6 @@
 //! What an agent of a semaphore asks, in etcd's terms.
 
-use super::keys::{SemaphoreKeys, StoredPermits, StoredWish, assemble, text};
+use super::keys::{SemaphoreKeys, StoredPermits, StoredTotal, StoredWish, assemble, text};
 use crate::{
     answers::EtcdKeys,
     snapshot::{foreign, revision},
@@ -42,22 +42,31 @@ impl EtcdKeys for SemaphoreKeys {
             Compare::NoShareSince(at) => {
                 EtcdCompare::mod_revision(self.shares(), CompareOp::Less, revision(at) + 1).with_prefix()
             }
+            Compare::NoneTakenSince(at) => {
+                EtcdCompare::mod_revision(self.all_taken(), CompareOp::Less, revision(at) + 1).with_prefix()
+            }
         }
     }
 
     fn operate(&self, operation: &Operation) -> Vec<TxnOp> {
-        vec![match *operation {
-            Operation::PutTotal { permits } => {
-                TxnOp::put(self.key(Key::Total), text(&StoredPermits { permits }), None)
+        let with = |lease| Some(PutOptions::new().with_lease(revision(lease)));
+        let permits_at = |key, permits| {
+            move |options| TxnOp::put(self.key(key), text(&StoredPermits { permits }), options)
+        };
+        match *operation {
+            Operation::PutTotal { permits, mode } => {
+                let total = StoredTotal { permits, mode: mode.into() };
+                vec![TxnOp::put(self.key(Key::Total), text(&total), None)]
             }
-            Operation::PutShare { permits } => {
-                TxnOp::put(self.key(Key::Share), text(&StoredPermits { permits }), None)
+            Operation::PutShare { permits, lease: None } => vec![permits_at(Key::Share, permits)(None)],
+            Operation::PutShare { permits, lease: Some(lease) } => {
+                vec![permits_at(Key::Share, permits)(with(lease)), permits_at(Key::TakenBy, permits)(None)]
             }
             Operation::Queue { lease, needs, wants } => {
-                let options = PutOptions::new().with_lease(revision(lease));
-                TxnOp::put(self.key(Key::Place), text(&StoredWish { needs, wants }), Some(options))
+                vec![TxnOp::put(self.key(Key::Place), text(&StoredWish { needs, wants }), with(lease))]
             }
-            Operation::Delete(key) => TxnOp::delete(self.key(key), None),
-        }]
+            Operation::Delete(key) => vec![TxnOp::delete(self.key(key), None)],
+            Operation::Forget(ref host) => vec![TxnOp::delete(self.taken_by(host), None)],
+        }
     }
 }

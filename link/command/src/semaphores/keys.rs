@@ -2,8 +2,9 @@
 //!
 //! | key | value |
 //! |---|---|
-//! | `PREFIX/semaphores/NAME/permits` | how many there are: `{"permits":10}` |
-//! | `…/shares/HOST` | how many a host has, likewise |
+//! | `PREFIX/semaphores/NAME/permits` | how many there are: `{"permits":10}`, and `"mode":"leased"` if they are |
+//! | `…/shares/HOST` | how many a host has: `{"permits":3}` |
+//! | `…/taken_by/HOST` | leased: how many it took and has not given back, likewise |
 //! | `…/queue/HOST` | with which share its first waiter gets in, and with which one all do: `{"needs":3,"wants":7}` |
 //!
 //! NAME is written as that of a lock ([`crate::keys`]).
@@ -11,6 +12,7 @@
 use crate::{
     keys::Prefix,
     snapshot::{foreign, number},
+    values::StoredMode,
 };
 use etcd_client::KeyValue;
 use serde::{Deserialize, Serialize};
@@ -26,7 +28,20 @@ pub struct SemaphoreKeys {
     host: Host,
 }
 
-/// What stands in `permits` and `shares/HOST`.
+/// What stands in `permits`. It says nothing of the mode of those that are kept.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct StoredTotal {
+    pub permits: u32,
+    #[serde(default, skip_serializing_if = "is_kept")]
+    pub mode: StoredMode,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+fn is_kept(mode: &StoredMode) -> bool {
+    *mode == StoredMode::Kept
+}
+
+/// What stands in `shares/HOST` and `taken_by/HOST`.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct StoredPermits {
     pub permits: u32,
@@ -61,6 +76,16 @@ impl SemaphoreKeys {
         format!("{}shares/", self.folder)
     }
 
+    /// Likewise, of what hosts took and have not given back.
+    pub fn all_taken(&self) -> String {
+        format!("{}taken_by/", self.folder)
+    }
+
+    /// Returns the name of the key of that of a host.
+    pub fn taken_by(&self, host: &str) -> String {
+        self.all_taken() + host
+    }
+
     fn queue(&self) -> String {
         format!("{}queue/", self.folder)
     }
@@ -70,6 +95,7 @@ impl SemaphoreKeys {
         match key {
             Key::Total => format!("{}permits", self.folder),
             Key::Share => self.shares() + &self.host,
+            Key::TakenBy => self.taken_by(&self.host),
             Key::Place => self.queue() + &self.host,
         }
     }
@@ -101,11 +127,15 @@ pub fn assemble(revision: i64, found: &[(&str, &KeyValue)]) -> Result<Snapshot, 
         let (created, modified) = (number(pair.create_revision()), number(pair.mod_revision()));
         let of_host = |folder| name.strip_prefix(folder).map(Host::from);
         if *name == "permits" {
-            let permits = permits().map_err(|_| foreign(pair))?;
-            snapshot.total = Some(Total { permits, modified });
+            let StoredTotal { permits, mode } =
+                serde_json::from_slice(pair.value()).map_err(|_| foreign(pair))?;
+            snapshot.total = Some(Total { permits, mode: mode.into(), modified });
         } else if let Some(host) = of_host("shares/") {
             let permits = permits().map_err(|_| foreign(pair))?;
             snapshot.shares.push(Share { host, permits, modified });
+        } else if let Some(host) = of_host("taken_by/") {
+            let permits = permits().map_err(|_| foreign(pair))?;
+            snapshot.taken.push(Share { host, permits, modified });
         } else if let Some(host) = of_host("queue/") {
             let wish: StoredWish = serde_json::from_slice(pair.value()).map_err(|_| foreign(pair))?;
             snapshot.places.push(Place { host, created, needs: wish.needs, wants: wish.wants });
@@ -134,9 +164,15 @@ mod tests {
             let of = |key| read(&prefix, &keys.key(key)).map(|(name, rest)| (name, rest.to_owned()));
             assert_eq!(of(Key::Total), Some((name.into(), "permits".into())));
             assert_eq!(of(Key::Share), Some((name.into(), "shares/host".into())));
+            assert_eq!(of(Key::TakenBy), Some((name.into(), "taken_by/host".into())));
             assert_eq!(of(Key::Place), Some((name.into(), "queue/host".into())));
         }
         assert_eq!(read(&prefix, "app/locks/a/held"), None);
+        let total = |mode| text(&StoredTotal { permits: 7, mode });
+        assert_eq!(total(StoredMode::Kept), r#"{"permits":7}"#);
+        assert_eq!(total(StoredMode::Leased), r#"{"permits":7,"mode":"leased"}"#);
+        let read: StoredTotal = serde_json::from_str(r#"{"permits":7}"#).unwrap();
+        assert_eq!(read.mode, StoredMode::Kept);
         assert_eq!(text(&StoredWish { needs: 3, wants: 7 }), r#"{"needs":3,"wants":7}"#);
     }
 }

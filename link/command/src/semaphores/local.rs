@@ -3,7 +3,10 @@
 use crate::{desk, failure::Failure};
 use std::{path::Path, sync::Arc};
 use turnlock::{AnyLock, Error, LinkAgent, LinkedSemaphore, LockFile, Semaphore};
-use turnlock_link_agent::shares::Demand;
+use turnlock_link_agent::{
+    NO_DEADLINE, Nanoseconds,
+    shares::{Demand, Found},
+};
 
 /// A linked semaphore that has this agent.
 pub struct Local {
@@ -54,6 +57,22 @@ fn semaphore(file: &LockFile, name: &str, permits: Option<u32>) -> Result<Semaph
 }
 
 impl Local {
+    /// Returns what an agent finds.
+    pub fn found(&self) -> Found {
+        let end = self.linked.lease_end();
+        let until = if end == 0 { NO_DEADLINE } else { end };
+        Found { share: self.linked.share(), total: self.linked.total(), until }
+    }
+
+    /// Has the file admit programs until then.
+    ///
+    /// # Errors
+    /// Those of the library.
+    pub fn admit_until(&self, until: Nanoseconds) -> Result<(), Failure> {
+        let end = if until == NO_DEADLINE { 0 } else { until };
+        self.linked.set_lease_end(end).map_err(|error| Failure::of_file(&error))
+    }
+
     /// Returns what programs have and want just now.
     pub fn demand(&self) -> Demand {
         let demand = self.linked.demand();

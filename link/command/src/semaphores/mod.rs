@@ -34,7 +34,7 @@ use tokio::{
 use turnlock::{Error, LinkedSemaphore};
 use turnlock_link_agent::{
     Config, Failed, Host, Nanoseconds,
-    shares::{Action, Event, Found, ShareAgent},
+    shares::{Action, Event, ShareAgent},
 };
 
 /// So often a wait for those inside looks whether it still counts.
@@ -90,8 +90,8 @@ impl Semaphores {
         let now = os::now();
         let mut begun = Self { desk, all: Vec::new(), silence: Silence::default(), leaves: false };
         for (at, local) in semaphores.into_iter().enumerate() {
-            let found = Found { share: local.linked.share(), total: local.linked.total() };
-            let (agent, actions) = ShareAgent::new(host.clone(), config, found, (now, local.demand()), 0);
+            let begins = (now, local.demand());
+            let (agent, actions) = ShareAgent::new(host.clone(), config, local.found(), begins, 0);
             let keys = SemaphoreKeys::new(prefix, &local.name, host);
             let drain = Arc::default();
             begun.all.push(One { local, keys, agent, wakes_at: None, drain, has_left: false });
@@ -193,9 +193,16 @@ impl Semaphores {
                     self.drain(at, (number, below), Duration::ZERO);
                 }
                 Action::WakeAt(time) => wakes_at = Some(time),
+                // A first one begins while no program is inside: that is not waited for.
+                Action::Lease { until } => one.local.admit_until(until)?,
+                Action::Lost => print::message(&sentences::lost_permits(&one.local.name)),
                 Action::Robbed => print::message(&sentences::robbed_of_permits(&one.local.name)),
-                Action::Refused { total } => {
-                    print::message(&sentences::other_total(&one.local.name, one.local.linked.total(), total));
+                Action::Refused { total, mode } => {
+                    let (name, ours) = (&one.local.name, one.local.linked.total());
+                    print::message(&match total == ours {
+                        true => sentences::refused(name, mode),
+                        false => sentences::other_total(name, ours, total),
+                    });
                 }
                 Action::Left => one.has_left = true,
             }
@@ -234,8 +241,12 @@ impl Semaphores {
             self.desk.registration.key()
         ));
         let all = self.all.into_iter().map(|one| (one.local.name, one.local.linked));
-        let gives_all =
-            |linked: &LinkedSemaphore| linked.set_share(0).and_then(|()| linked.drain(0).map(drop));
+        let gives_all = |linked: &LinkedSemaphore| {
+            // Those inside are told, if there is a lease.
+            let ended = linked.lease_end().min(os::now());
+            linked.set_lease_end(ended)?;
+            linked.set_share(0).and_then(|()| linked.drain(0).map(drop))
+        };
         desk::for_good(all, gives_all, sentences::not_drained).await;
         Failure::new(
             exit::FAILED,

@@ -7,13 +7,14 @@ use crate::{
     failure::Failure,
     members::Members,
     snapshot::{foreign, revision},
+    values::StoredMode,
 };
 use etcd_client::{Client, Compare, CompareOp, GetOptions, KeyValue, Txn, TxnOp};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use turnlock_link_agent::{
     Host,
-    shares::{Key, Snapshot},
+    shares::{Key, Share, Snapshot},
 };
 
 /// A semaphore, as `turnlock-link status` shows it.
@@ -22,10 +23,14 @@ pub struct Shown {
     semaphore: String,
     /// How many there are over all hosts.
     permits: u32,
+    mode: StoredMode,
     /// How many of them no host has.
     free: u32,
     /// How many each host has, if it has any.
     shares: BTreeMap<String, u32>,
+    /// How many each host had whose lease ended before it gave them back.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    ended: BTreeMap<String, u32>,
     /// The hosts that wait for more, in their order.
     waiting: Vec<String>,
 }
@@ -33,23 +38,36 @@ pub struct Shown {
 impl Shown {
     pub fn new(semaphore: String, known: &Snapshot) -> Self {
         let permits = known.total.map_or(0, |total| total.permits);
+        let of = |share: &Share| (share.host.to_string(), share.permits);
+        // No host has this name.
+        let nobody = Host::from("");
         Self {
             semaphore,
             permits,
+            mode: known.total.map_or(StoredMode::Kept, |total| total.mode.into()),
             free: known.free(permits),
-            shares: known.shares.iter().map(|share| (share.host.to_string(), share.permits)).collect(),
+            shares: known.shares.iter().map(of).collect(),
+            ended: known.ended(&nobody).map(of).collect(),
             waiting: known.places.iter().map(|place| place.host.to_string()).collect(),
         }
     }
 
     /// In a sentence.
     pub fn text(&self) -> String {
-        let Self { semaphore, permits, free, shares, waiting } = self;
+        let Self { semaphore, permits, mode, free, shares, ended, waiting } = self;
+        let mode = match mode {
+            StoredMode::Kept => "kept",
+            StoredMode::Leased => "leased",
+        };
         let shares: String =
             shares.iter().map(|(host, share)| format!("{share} at host {host:?}, ")).collect();
+        let ended: String = ended
+            .iter()
+            .map(|(host, share)| format!(", of which {share} were at host {host:?} when its lease ended"))
+            .collect();
         let waiting =
             if waiting.is_empty() { String::new() } else { format!("; waiting: {}", waiting.join(", ")) };
-        format!("semaphore {semaphore:?}, {permits} permits: {shares}{free} at none{waiting}")
+        format!("semaphore {semaphore:?}, {permits} permits ({mode}): {shares}{free} at none{ended}{waiting}")
     }
 }
 
@@ -82,17 +100,18 @@ pub async fn forget(members: &Members, cluster: &Cluster, host: &Host) -> Result
         let mut is_done = true;
         for (name, known) in all(members, cluster).await? {
             let (share, place) = (known.share_of(host), known.place_of(host));
-            if share.is_none() && place.is_none() {
+            let record = known.taken_by(host);
+            if share.is_none() && record.is_none() && place.is_none() {
                 continue;
             }
             let of = SemaphoreKeys::new(cluster.prefix(), &name, host);
             let written = share.map_or(0, |share| share.modified);
             let compare = Compare::mod_revision(of.key(Key::Share), CompareOp::Equal, revision(written));
-            let deletes = [Key::Share, Key::Place].map(|key| TxnOp::delete(of.key(key), None));
+            let deletes = [Key::Share, Key::TakenBy, Key::Place].map(|key| TxnOp::delete(of.key(key), None));
             let change = Txn::new().when([compare]).and_then(deletes);
             let changed = cluster.call(members, |mut client| async move { client.txn(change).await }).await?;
             is_done &= changed.succeeded();
-            if changed.succeeded() && share.is_some() {
+            if changed.succeeded() && (share.is_some() || record.is_some()) {
                 had.push(name);
             }
         }

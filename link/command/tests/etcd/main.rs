@@ -8,6 +8,7 @@ mod engine;
 mod forgotten;
 mod host;
 mod leased;
+mod leased_permits;
 mod outage;
 mod reading;
 mod refused;
