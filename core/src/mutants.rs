@@ -6,10 +6,24 @@
 
 use crate::sync::{Ordering, full_fence};
 
-/// A mutant. The name says what is left out or done wrongly.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Mutant {
+/// Declares the mutants, and the list of them all.
+macro_rules! mutants {
+    ($($(#[$fault:meta])* $name:ident $(= $number:literal)?,)*) => {
+        /// A mutant. The name says what is left out or done wrongly.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[repr(u8)]
+        pub enum Mutant {
+            $($(#[$fault])* $name $(= $number)?,)*
+        }
+
+        impl Mutant {
+            /// Every mutant. The table in `docs/reliability.md` says what catches it.
+            pub const ALL: &[Mutant] = &[$(Mutant::$name,)*];
+        }
+    };
+}
+
+mutants! {
     /// The doorway does not say that it is choosing (the classic failure without `choosing`).
     NoChoosing = 1,
     /// No full fence between "I am choosing" and the reading of the others' numbers.
@@ -286,150 +300,6 @@ pub enum Mutant {
     DrainsInsidersOnly,
     /// A lease of a linked semaphore begins once those inside have left, though one of them may have reserved its place.
     LeaseDrainedOnce,
-}
-
-impl Mutant {
-    /// Every mutant. The table in `docs/reliability.md` says what catches it.
-    pub const ALL: [Mutant; 138] = [
-        Mutant::NoChoosing,
-        Mutant::NoFenceAfterChoosing,
-        Mutant::NoFenceBeforeWait,
-        Mutant::NoTieBreak,
-        Mutant::RelaxedLeave,
-        Mutant::ClearBeforeNotice,
-        Mutant::NoHeld,
-        Mutant::ReapWithoutByteLock,
-        Mutant::NoMembarrier,
-        Mutant::FlagAfterCheck,
-        Mutant::LeaveBeforeBias,
-        Mutant::BiasByNonHead,
-        Mutant::NoFenceBesideAnother,
-        Mutant::NoFenceInFencedMode,
-        Mutant::OwnerDeadByTrying,
-        Mutant::BiasOverQueue,
-        Mutant::CancelsOverQueue,
-        Mutant::HeldBeforeLocal,
-        Mutant::UnderWayUnseen,
-        Mutant::ReservationBeforeLocal,
-        Mutant::ClaimStaysOpen,
-        Mutant::AbsentNotCounted,
-        Mutant::StateNotRenewed,
-        Mutant::JoinWithoutLock,
-        Mutant::RemovalUnseen,
-        Mutant::RemovedInUse,
-        Mutant::BiasedBesideStale,
-        Mutant::EvictsHolder,
-        Mutant::NoFenceToEvict,
-        Mutant::EntryCheckBeforeFlag,
-        Mutant::BelievesEviction,
-        Mutant::NeverEvicts,
-        Mutant::EntersUnasked,
-        Mutant::OutsideBeforePass,
-        Mutant::MembershipUnseen,
-        Mutant::NoBarrierAtHome,
-        Mutant::NoSecondLookAtHome,
-        Mutant::CancelsToNobody,
-        Mutant::CancelsOverNotice,
-        Mutant::NoLookForUpgrade,
-        Mutant::NoFenceToRevokeReaders,
-        Mutant::DeadReaderIsOwnerDead,
-        Mutant::ReapsOne,
-        Mutant::NoAcknowledgement,
-        Mutant::TokenTwice,
-        Mutant::TokenTakenAgain,
-        Mutant::RequestForgotten,
-        Mutant::TokenStranded,
-        Mutant::CountersLiteral,
-        Mutant::NoFirstRound,
-        Mutant::EndIsAnswer,
-        Mutant::WardNumberKept,
-        Mutant::LeaversInCircle,
-        Mutant::MarkOutlives,
-        Mutant::MarkNotRepeated,
-        Mutant::StaleJoin,
-        Mutant::DeadSendersToken,
-        Mutant::TokenNeverRests,
-        Mutant::MissedIsLost,
-        Mutant::SecondTokenRests,
-        Mutant::TokenOnSuspicion,
-        Mutant::TokenMadeTwice,
-        Mutant::TokenSentToTheDead,
-        Mutant::DeadAnswerAwaited,
-        Mutant::LifeBeforeNotice,
-        Mutant::RelaxedPut,
-        Mutant::RelaxedTake,
-        Mutant::TornMessage,
-        Mutant::PermitNeverReturned,
-        Mutant::DeadGranuleNotRecorded,
-        Mutant::DeadMemberNotCounted,
-        Mutant::MarksUntoldDeath,
-        Mutant::GroupsTogether,
-        Mutant::JoinsOverWaiter,
-        Mutant::ClaimAfterNumber,
-        Mutant::UpgradeEndsTooSoon,
-        Mutant::RebiasByStore,
-        Mutant::ReaderTakesToken,
-        Mutant::DowngradesOverReaders,
-        Mutant::ReservationWithoutLook,
-        Mutant::EndsWithoutBarrier,
-        Mutant::PassesWriterByReservation,
-        Mutant::WriterLeftAsReader,
-        Mutant::DeadReservedReaderIsOwnerDead,
-        Mutant::LeftWithoutByteLock,
-        Mutant::LeftWithGap,
-        Mutant::LeaverDetaches,
-        Mutant::EventWithoutHash,
-        Mutant::FastPathUnrecorded,
-        Mutant::NoFenceBeforePark,
-        Mutant::NoFenceBeforeUnpark,
-        Mutant::NoFenceAsDesignated,
-        Mutant::NoFenceInPassiveSet,
-        Mutant::NoFenceToDesignate,
-        Mutant::NoFenceToCancel,
-        Mutant::ParksWithoutLook,
-        Mutant::WakeReadLate,
-        Mutant::StaleSuccessorCounts,
-        Mutant::StaleParkedCounts,
-        Mutant::NextNotDesignated,
-        Mutant::DesignatedNotReplaced,
-        Mutant::SleepsWithoutLook,
-        Mutant::NotificationDies,
-        Mutant::PassedOnTwice,
-        Mutant::OrphanReadOnce,
-        Mutant::OwnEntryFirst,
-        Mutant::GivesUpByStore,
-        Mutant::BreaksUnmarked,
-        Mutant::GrantForgotten,
-        Mutant::ServerEndsUnseen,
-        Mutant::WithdrawalUnseen,
-        Mutant::OneReading,
-        Mutant::ComparesSlotsOnly,
-        Mutant::RelaxedWait,
-        Mutant::NoFenceAfterWait,
-        Mutant::NoFenceBetweenReadings,
-        Mutant::PastLaterWaits,
-        Mutant::RelaxedHome,
-        Mutant::NoFenceToWant,
-        Mutant::NoFenceBeforeBell,
-        Mutant::AwayUnseen,
-        Mutant::ReaderEntersAway,
-        Mutant::CancelsOverLease,
-        Mutant::UpgradesBeyondBlock,
-        Mutant::HomeBeforeTokens,
-        Mutant::WriterEntersToRead,
-        Mutant::ToReadBeforeToken,
-        Mutant::HomeUnheard,
-        Mutant::WantsUnheard,
-        Mutant::HeadAloneTells,
-        Mutant::StandbyUnwanted,
-        Mutant::ToldOnce,
-        Mutant::WantForgotten,
-        Mutant::BiasUnderLease,
-        Mutant::GivesBackUndrained,
-        Mutant::DrainsWithoutBarrier,
-        Mutant::DrainsInsidersOnly,
-        Mutant::LeaseDrainedOnce,
-    ];
 }
 
 /// Returns whether this mutant is switched on: constantly `false` in every build that is shipped.

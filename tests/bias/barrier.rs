@@ -81,7 +81,7 @@ fn each_acquisition_has_a_fencing_token_of_its_own_however_often_the_bias_is_rev
 pub fn comes_too(_words: &[String]) {
     #[cfg(feature = "mutants")]
     turnlock::mutants::switch_on(
-        turnlock::mutants::Mutant::ALL.into_iter().find(|one| format!("{one:?}") == _words[0]),
+        turnlock::mutants::Mutant::ALL.iter().copied().find(|one| format!("{one:?}") == _words[0]),
     );
     loop {
         let path = hear();

@@ -17,8 +17,9 @@ fn root() -> PathBuf {
 /// The names of all mutants, as their table has them.
 fn mutants() -> BTreeSet<String> {
     let table = fs::read_to_string(root().join("core/src/mutants.rs")).unwrap();
-    let list = table.split_once("pub const ALL").unwrap().1.split_once("];").unwrap().0;
-    list.split("Mutant::").skip(1).map(|rest| rest.split(',').next().unwrap().trim().to_owned()).collect()
+    let list = table.split_once("\nmutants! {\n").unwrap().1.split_once("\n}").unwrap().0;
+    let names = list.lines().map(str::trim).filter(|line| !line.starts_with("//"));
+    names.map(|line| line.split([' ', ',']).next().unwrap().to_owned()).collect()
 }
 
 /// Where mutants may be.

@@ -1,14 +1,15 @@
 //! A linked lock, from the side of the queue head and of the agent ([`crate::algorithm::link`]).
 
 use super::{
+    asking::{ask_agent, call_agent, wish_of},
     bias, eviction,
     local::Idle,
-    queue, share,
+    queue,
     site::{Attempt, HeadOf, Limit, Lock, QueueHead, Site},
 };
 use crate::algorithm::{
     Protocol,
-    claim::{Claims, HoldClass},
+    claim::Claims,
     link::{Link, Wish},
     ownership::Health,
 };
@@ -16,12 +17,6 @@ use crate::error::{Error, Result};
 use crate::sync::{Ordering::Relaxed, full_fence};
 use crate::trace::{self, Step};
 use std::cell::Cell;
-
-/// What a participant with such a claim wants of the link.
-#[inline]
-fn wish_of(hold_class: HoldClass) -> Wish {
-    if hold_class == HoldClass::Reader { Wish::Read } else { Wish::Write }
-}
 
 /// Returns whether the participant may enter. In its entry step, from which on that stays so.
 #[inline]
@@ -126,54 +121,6 @@ pub fn wait_until_admitted<S: Site>(attempt: &Attempt<S>, waiter: &mut S::Waiter
     attempt.site.check_exists().map(|()| false)
 }
 
-/// Tells the agent what the participant at the head of the queue wants, which is not admitted.
-fn ask_agent<S: Site>(attempt: &Attempt<S>, wish: Wish) {
-    if attempt.hold_class() == HoldClass::Permits {
-        // Its share is enough, and it waits for the lease. In `wanted` a semaphore has how many permits are.
-        share::tell_agent(attempt);
-    } else {
-        call_agent(attempt.site.lock(), wish);
-    }
-}
-
-/// Tells the agent that a program wants the lock, and wakes it if it sleeps.
-fn call_agent(lock: &impl Lock, wish: Wish) {
-    if let Some(agent) = lock.link().and_then(|link| link.want(wish)) {
-        lock.wake_agent(agent);
-    }
-}
-
-/// Tells the agent that a try has failed, if the lock is away, or home to read and it wanted more. The participant that it failed behind, at the
-/// head of the queue, may not have come to that yet, and may be a try itself.
-#[cold]
-pub fn note_failed_try<S: Site>(attempt: &Attempt<S>) {
-    tell_agent(attempt);
-    share::tell_agent(attempt);
-}
-
-/// Tells the agent that the participant wants the lock, if it is away, or home to read and more is wanted. Returns whether it told it.
-fn tell_agent<S: Site>(attempt: &Attempt<S>) -> bool {
-    let lock = attempt.site.lock();
-    let wish = wish_of(attempt.hold_class());
-    let is_shut = |link: Link<'_>| link.is_away() || wish == Wish::Write && link.is_home_to_read();
-    let link = lock.link().filter(|_| attempt.config.is_linked);
-    // Of a semaphore the share says it.
-    let tells = link.is_some_and(|link| !link.is_shared_out() && is_shut(link));
-    if tells {
-        call_agent(lock, wish);
-    }
-    tells
-}
-
-/// Does what [`tell_agent`] does until it was done once, for a participant that is not at the head of the queue: it waits, and the one whose part it
-/// would be may be stopped before it has come to that. While the lock is away no waiter passes over that one.
-#[inline]
-pub fn tell_agent_once<S: Site>(attempt: &Attempt<S>, was_told: &Cell<bool>) {
-    if attempt.config.is_linked && !was_told.get() {
-        was_told.set(tell_agent(attempt));
-    }
-}
-
 /// Writes `agent` down as the lock's agent, if it has none. Returns whether that was done.
 pub fn attach(lock: &impl Lock, agent: usize) -> bool {
     let is_agent = lock.link().is_some_and(|link| link.name_agent(agent));
@@ -223,15 +170,21 @@ pub fn renew_lease(lock: &impl Lock, agent: usize, end: u64) {
 
 /// Says that the lock is wanted, if a participant other than `me` is in the queue, or lets others pass. A waiter says it once: the last agent, now
 /// dead, may have taken that; and one that slept while the lock was home, and was passed over, waits as if it had been away all the time.
+///
+/// Of a semaphore one permit is said to be wanted: its agent counts those that wait.
 fn want_for_waiters(lock: &impl Lock, me: usize) {
     let queue = lock.queue();
+    let Some(link) = lock.link() else { return };
     // After the lock is away. Partners: the fences in `wait::Waiter::stand_by`, after a waiter says that it lets others pass. If ours comes first, its
     // last look sees that the lock is away; if theirs does, we see that it waits.
     full_fence();
     for wish in [Wish::Read, Wish::Write] {
         let wants = |slot: usize| wish_of(queue.claims.hold_class(queue.claims.read(slot))) == wish;
         if queue.is_another_queued(me, wants) || lock.stands_by(wants) {
-            call_agent(lock, wish);
+            let agent = if link.is_shared_out() { link.want_permits(1) } else { link.want(wish) };
+            if let Some(agent) = agent {
+                lock.wake_agent(agent);
+            }
         }
     }
 }

@@ -2,6 +2,7 @@
 //! lock. Generic over the [`site::Site`], so that the model checkers run what ships. No operating system, no clock, no
 //! allocation.
 
+pub mod asking;
 pub mod attempt;
 pub mod bias;
 pub mod by_claims;

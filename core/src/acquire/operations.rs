@@ -3,7 +3,7 @@
 //! The steps have the names of [`crate::trace::Step`], which the models in `spec/` use too.
 
 use super::{
-    eviction, link, liveness,
+    asking, eviction, link, liveness,
     local::{Holding, Idle},
     site::{Attempt, ClaimOf, HeadOf, Limit, Lock, QueueHead, Site},
 };
@@ -122,7 +122,7 @@ impl<S: Site> Attempt<S> {
     #[cold]
     pub fn give_up(&self, error: Error, claim: ClaimOf<S>) -> Error {
         if matches!(error, Error::WouldBlock(_)) {
-            link::note_failed_try(self);
+            asking::note_failed_try(self);
         }
         let (event, error) = match error {
             Error::WouldBlock(_) => (Event::WouldBlock, Error::WouldBlock(self.site.locked_by(claim))),

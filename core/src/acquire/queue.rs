@@ -1,7 +1,7 @@
 //! The queue: through the doorway to its head, from there to the lock, and out again.
 
 use super::{
-    eviction, link,
+    asking, eviction,
     local::{Holding, Idle},
     share,
     site::{
@@ -251,7 +251,7 @@ impl<'a, S: Site> QueueWait<'a, S> {
                 Outcome::TimedOut | Outcome::CheckAlive => {
                     // Should something else have written over our number: those behind us look at it.
                     queue.restore(me, number);
-                    link::tell_agent_once(self.attempt, &self.agent_was_told);
+                    asking::tell_agent_once(self.attempt, &self.agent_was_told);
                     if HeadOf::<S>::reap_insiders(self.attempt, self.waiter)? {
                         continue;
                     }
@@ -292,7 +292,7 @@ impl<'a, S: Site> QueueWait<'a, S> {
         };
         let must_wait = || {
             // Where it is moved away later the agent sees that this participant stands by.
-            link::tell_agent_once(self.attempt, &self.agent_was_told);
+            asking::tell_agent_once(self.attempt, &self.agent_was_told);
             match blocked_by {
                 BlockedBy::Queue(blocker) => queue.still_blocks(blocker),
                 // It goes in and out all the time: that it is outside at one moment says nothing.
