@@ -1,0 +1,110 @@
+"""A uWSGI that serves app.py, for the tests and for measure.py.
+
+TURNLOCK_UWSGI is the uWSGI, TURNLOCK_UWSGI_PLUGIN the plugin, TURNLOCK_UWSGI_INSIDE what was built of inside.c; TURNLOCK_UWSGI_PYTHON
+uWSGI's plugin for Python, python3 if not said, empty where Python is built in (as in PyPI's uWSGI).
+"""
+
+import http.client
+import os
+import signal
+import socket
+import subprocess
+import time
+import urllib.parse
+
+PATIENCE = 120 * float(os.environ.get("TURNLOCK_CHECK_PATIENCE", "1"))
+UWSGI = os.environ["TURNLOCK_UWSGI"]
+PLUGIN = os.environ["TURNLOCK_UWSGI_PLUGIN"]
+PYTHON = os.environ.get("TURNLOCK_UWSGI_PYTHON", "python3")
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def wait_until(condition, what="it"):
+    until = time.monotonic() + PATIENCE
+    while not condition():
+        if time.monotonic() > until:
+            raise AssertionError(f"{what} took too long")
+        time.sleep(0.003)
+
+
+class Connection(http.client.HTTPConnection):
+    def __init__(self, path, timeout):
+        super().__init__("uwsgi", timeout=timeout)
+        self.path = path
+
+    def connect(self):
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(self.path)
+
+
+class NoAnswer(Exception):
+    """The server did not answer within the time limit."""
+
+
+class Server:
+    def __init__(self, folder, turnlock=True, options=(), plugin=PLUGIN, app=os.path.join(HERE, "app.py"), lock_file=None):
+        self.folder = folder
+        self.socket = os.path.join(folder, "socket")
+        self.log_path = os.path.join(folder, "log")
+        self.lock_file = lock_file or os.path.join(folder, "locks")
+        command = [UWSGI, "--plugin", plugin]
+        if PYTHON:
+            command += ["--plugin", PYTHON]
+        if turnlock:
+            command += ["--turnlock", self.lock_file]
+        command += ["--master", "--http-socket", self.socket, "--wsgi-file", app, "--need-app", "--disable-logging"]
+        command += ["--processes", "4", "--locks", "8", "--sharedarea", "1", "--forkbomb-delay", "0", "--master-fifo", folder + "/fifo"]
+        command += ["--cache2", "name=store,items=100,blocks=4000,blocksize=1000,bitmap=1,ignore_full=1", "--listen", "64", *options]
+        with open(self.log_path, "w") as log:
+            # A session of its own: all of it can be ended.
+            self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
+
+    def wait_until_it_serves(self):
+        wait_until(lambda: self.process.poll() is not None or self.answers(), "the start of uWSGI")
+        if self.process.poll() is not None:
+            raise AssertionError(f"uWSGI has ended: {self.log()[-3000:]}")
+        return self
+
+    def answers(self):
+        try:
+            return self.get("pid", limit=5) is not None
+        except (OSError, NoAnswer):
+            return False
+
+    def get(self, name, limit=PATIENCE, **arguments):
+        """What a function of app.py returned, as text; None if the worker ended meanwhile."""
+        connection = Connection(self.socket, limit)
+        try:
+            connection.request("GET", f"/{name}?{urllib.parse.urlencode(arguments)}")
+            response = connection.getresponse()
+            body = response.read().decode()
+            if response.status != 200:
+                raise AssertionError(f"{name}: {response.status} {body}; {self.log()[-3000:]}")
+            return body
+        except socket.timeout:
+            raise NoAnswer(name) from None
+        except (http.client.HTTPException, ConnectionError):
+            return None
+        finally:
+            connection.close()
+
+    def log(self):
+        with open(self.log_path) as file:
+            return file.read()
+
+    def workers(self):
+        """The processes of the workers that serve requests now."""
+        said = subprocess.run(["ps", "-o", "pid=,stat=", "--ppid", str(self.process.pid)], capture_output=True, text=True).stdout
+        return [int(line.split()[0]) for line in said.splitlines() if "Z" not in line.split()[1]]
+
+    def ask_master(self, what):
+        with open(os.path.join(self.folder, "fifo"), "w") as fifo:
+            fifo.write(what)
+
+    def end(self):
+        try:
+            os.killpg(self.process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        self.process.wait()
