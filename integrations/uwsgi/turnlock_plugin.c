@@ -31,6 +31,9 @@
 #define OTHER_THREADS 8
 /* A lock that cannot be had for want of a slot, a descriptor or memory is asked for again after this time. */
 #define NAP_NS 10000000
+/* How long a waiter lets those go on that are running already. With a longer patience two workers that have a lock for a millisecond each
+ * lose a fifth of their throughput; with none each of the shortest sections costs a wake-up. */
+#define PATIENCE_NS 30000
 /* How many rwlocks a thread may have several times at once. */
 #define MOST_NESTED 8
 
@@ -259,10 +262,10 @@ static void replace(struct uwsgi_lock_item *item) {
     give_name(lock, item->id);
     if (item->rw) {
         /* What a dead writer left in a cache is repaired: if the one dies that does so, the next one is told as well. */
-        turnlock_rwlock_options options = {.size = sizeof options, .flags = TURNLOCK_RWLOCK_INFORM_ON_DEATH};
+        turnlock_rwlock_options options = {.size = sizeof options, .flags = TURNLOCK_RWLOCK_INFORM_ON_DEATH, .patience_ns = PATIENCE_NS};
         status = turnlock_rwlock_open(file, lock->name, &options, (turnlock_rwlock **)&lock->handle);
     } else {
-        turnlock_mutex_options options = {.size = sizeof options, .flags = TURNLOCK_MUTEX_RELEASE_ON_DEATH};
+        turnlock_mutex_options options = {.size = sizeof options, .flags = TURNLOCK_MUTEX_RELEASE_ON_DEATH, .patience_ns = PATIENCE_NS};
         status = turnlock_mutex_open(file, lock->name, &options, (turnlock_mutex **)&lock->handle);
     }
     if (status < 0) give_up(lock->name);

@@ -203,6 +203,14 @@ class Deaths(Case):
         self.assertEqual(wrong, [])
         self.assertEqual(server.log().count("ALARM"), 0)
 
+    def test_mules_and_locks_that_are_made_after_the_plugin_is_there(self):
+        server = self.server("--mule=" + os.path.join(HERE, "mule.py"), "--enable-metrics", "--spooler", self.folder)
+        wait_until(lambda: server.get("cache_get", key="mules") == "4", "the mules")
+        self.assertIsNotNone(server.get("enter", lock=1))
+        self.assertEqual([lock for _, lock in deaths(server)], ["user 1"] * 3)
+        self.assertIn("uwsgi/metrics", self.status(server))
+        self.assertTrue(any(name.startswith("uwsgi/spooler-on-") for name in self.status(server)))
+
     def test_the_thunder_lock(self):
         server = self.server("--thunder-lock")
         for kill in range(KILLS // 3):
