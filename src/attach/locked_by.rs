@@ -46,11 +46,13 @@ fn of_link<F: FileClaims>(lock: &FileLock<'_, F>, hold_class: HoldClass) -> Lock
     let total = link.total.load(Relaxed);
     let share = lock.lock.words.permits.load(Relaxed);
     if is_linked(lock.view, lock.region) && share < total {
-        // With no share the lease of before does not matter.
-        return match () {
-            () if link.agent().is_none() => LockedBy::NO_AGENT,
-            () if share > 0 && !link.lease_runs(clock::boot_ns) => LockedBy::LEASE_ENDED,
-            () => LockedBy::OTHER_HOSTS,
+        return if link.agent().is_none() {
+            LockedBy::NO_AGENT
+        } else if share > 0 && !link.lease_runs(clock::boot_ns) {
+            // Without a share the lease of before does not matter.
+            LockedBy::LEASE_ENDED
+        } else {
+            LockedBy::OTHER_HOSTS
         };
     }
     let wish = if hold_class == HoldClass::Reader { Wish::Read } else { Wish::Write };
