@@ -55,8 +55,8 @@ fn tell_agent<S: Site>(attempt: &Attempt<S>) -> bool {
     tells
 }
 
-/// Does what [`tell_agent`] does until it was done once, for a participant that is not at the head of the queue: it waits, and the one whose part it
-/// would be may be stopped before it has come to that. While the lock is away no waiter passes over that one.
+/// Tells the agent once that a participant waits that is not at the head of the queue: the one at the head, whose part that is, may be stopped before it has
+/// come to it, and while the lock is away no waiter passes over that one.
 #[inline]
 pub fn tell_agent_once<S: Site>(attempt: &Attempt<S>, was_told: &Cell<bool>) {
     if attempt.config.is_linked && !was_told.get() {
