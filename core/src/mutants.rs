@@ -288,8 +288,6 @@ mutants! {
     StandbyUnwanted,
     /// A waiter at the head of the queue tells the agent once, also where the lock came home meanwhile.
     ToldOnce,
-    /// An agent forgets that its lock is wanted after it brought it home, also where that was said after.
-    WantForgotten,
     /// A bias begins at a linked lock that is leased.
     BiasUnderLease,
     /// An agent that makes the share of a linked semaphore smaller does not wait until those inside fit.

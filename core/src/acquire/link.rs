@@ -181,8 +181,9 @@ fn want_for_waiters(lock: &impl Lock, me: usize) {
     for wish in [Wish::Read, Wish::Write] {
         let wants = |slot: usize| wish_of(queue.claims.hold_class(queue.claims.read(slot))) == wish;
         if queue.is_another_queued(me, wants) || lock.stands_by(wants) {
-            let agent = if link.is_shared_out() { link.want_permits(1) } else { link.want(wish) };
-            if let Some(agent) = agent {
+            if !link.is_shared_out() {
+                call_agent(lock, wish);
+            } else if let Some(agent) = link.want_permits(1) {
                 lock.wake_agent(agent);
             }
         }

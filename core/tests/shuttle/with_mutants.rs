@@ -277,8 +277,3 @@ fn when_an_agent_takes_no_notice_of_those_that_let_others_pass_they_sleep_on() {
 fn when_a_waiter_that_was_passed_over_tells_the_agent_once_it_sleeps_on() {
     is_caught_at_random(Mutant::ToldOnce, &Plan::on_demand(), &[Awake]);
 }
-
-#[test]
-fn when_an_agent_forgets_what_was_wanted_after_it_came_home_programs_sleep_on() {
-    is_caught_by(Mutant::WantForgotten, &linked(), &[Awake], By::PctAlone);
-}
