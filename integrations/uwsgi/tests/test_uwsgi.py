@@ -1,6 +1,6 @@
 """uWSGI with turnlock's locks, beside uWSGI with its own: deaths, reloads, threads, and what is not to change.
 
-TURNLOCK_UWSGI_KILLS=N: how many workers are killed in each test of kills, 30 if not said.
+TURNLOCK_UWSGI_KILLS=N: how many workers are killed in each test of kills, 10 if not said.
 """
 
 import contextlib
@@ -18,7 +18,7 @@ import unittest
 
 from server import HERE, PATIENCE, PLUGIN, NoAnswer, Server, UWSGI, wait_until
 
-KILLS = int(os.environ.get("TURNLOCK_UWSGI_KILLS", "30"))
+KILLS = int(os.environ.get("TURNLOCK_UWSGI_KILLS", "10"))
 # How long a request may wait before it is taken to wait for ever. Only where that is what uWSGI's own locks do.
 FOR_EVER = 3
 
