@@ -33,6 +33,7 @@ part() { # part "$@"
     esac
     rungs_are_counted=1
     cd "$(dirname "${BASH_SOURCE[0]}")/.."
+    lint_by_the_way
 }
 
 # Installs what is missing, or says what to install.
@@ -70,12 +71,17 @@ need() { # need COMMAND...
 
 # How tests are built and run: where Clippy is there, it compiles them, and so lints them by the way. Each package that they depend on
 # is compiled once; `cargo clippy` would check it once more. Not by cargo's own variable: a test that runs cargo would pass it on.
-# The bindings' checks have it, too, so that nothing is built twice.
-if clippy-driver --version >/dev/null 2>&1; then
-    export TURNLOCK_CARGO="env CLIPPY_ARGS=--deny__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__ cargo --config build.rustc-workspace-wrapper='clippy-driver'"
-fi
-# shellcheck disable=SC2206 # several words
-tested=(${TURNLOCK_CARGO:-cargo})
+# The bindings' checks have it, too, so that nothing is built twice. Where all of it passed with these sources, nothing is linted, which
+# takes a sixth of the time of building.
+lint_by_the_way() {
+    if ! has_passed "$linting" "$linted" && clippy-driver --version >/dev/null 2>&1; then
+        export TURNLOCK_CARGO="env CLIPPY_ARGS=--deny__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__ cargo --config build.rustc-workspace-wrapper='clippy-driver'"
+    fi
+    # shellcheck disable=SC2206 # several words
+    tested=(${TURNLOCK_CARGO:-cargo})
+}
+linting="building and linting the tests"
+linted="src core message capi cli link examples tests Cargo.toml Cargo.lock"
 # With all parts of the command, its screens and plots too.
 # shellcheck disable=SC2034 # for who sources this
 whole=(--features turnlock-cli/full)
@@ -128,7 +134,21 @@ begin_if_changed() { # begin_if_changed NAME SECONDS "SOURCE..." COMMAND...
     begin_rung "$name" "$limit" "$@"
 }
 
-# Whether a rung need not be run.
+# Begins a rung that searches what is shipped, with a command that heeds TURNLOCK_ONE_IN (ci/one-in, or the test itself). Where it
+# passed whole with these very sources, it plays a quarter of its searches, chosen by chance each time; else all of them.
+begin_search() { # begin_search NAME SECONDS "SOURCE..." COMMAND...
+    local name=$1 limit=$2 sources=$3
+    shift 3
+    if has_passed "$name" "$sources"; then
+        printf '\n== %s: one in four, chosen by chance; passed whole with these sources (ci/passed)\n' "$name"
+        begin_rung "$name" "$limit" env TURNLOCK_ONE_IN=4 "$@"
+    else
+        rung_sources[$name]=$(hash_of_sources "$sources")
+        begin_rung "$name" "$limit" env TURNLOCK_ONE_IN=1 "$@"
+    fi
+}
+
+# Whether a rung has passed with these sources, and is to make use of that.
 has_passed() { # has_passed NAME "SOURCE..."
     [ "$size" != long ] && [ -z "${TURNLOCK_EVERY_RUNG-}" ] &&
         grep -qxF "$(hash_of_sources "$2")  $1" "$passed_rungs" 2>/dev/null

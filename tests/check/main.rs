@@ -105,6 +105,67 @@ fn a_rung_that_passed_is_not_run_again_before_its_sources_change() {
     assert!(run("size=usual;"));
 }
 
+/// A search plays all where its sources changed since it passed whole, and a part where they did not.
+#[test]
+fn a_search_that_passed_whole_plays_a_part_before_its_sources_change() {
+    let place = Place::new();
+    let [passed, source] = ["passed", "source"].map(|name| place.at(name));
+    std::fs::write(&source, "as it was").unwrap();
+    let share = |before: &str| {
+        let rungs = format!(
+            r#"{before} begin_search "a search" 60 "{}" sh -c 'echo "one in $TURNLOCK_ONE_IN"'; finish_rung "a search""#,
+            source.display()
+        );
+        let mut check = check_with(&rungs);
+        check.env("TURNLOCK_PASSED", &passed).env_remove("TURNLOCK_EVERY_RUNG").env_remove("TURNLOCK_ONE_IN");
+        let output = limit::output(&mut check).unwrap();
+        assert!(output.status.success(), "{}", said(&output));
+        let said = said(&output);
+        said.lines().find_map(|line| line.strip_prefix("one in ")?.parse::<u32>().ok()).expect(&said)
+    };
+    assert_eq!(share("size=usual;"), 1);
+    assert_eq!(share("size=usual;"), 4);
+    // That it passed in part says no more than that it passed whole.
+    assert_eq!(share("size=usual;"), 4);
+    assert_eq!(share("size=long;"), 1);
+    assert_eq!(share("size=usual; TURNLOCK_EVERY_RUNG=1;"), 1);
+    std::fs::write(&source, "as it is now").unwrap();
+    assert_eq!(share("size=usual;"), 1);
+}
+
+#[test]
+fn one_in_some_tests_is_chosen_by_chance_and_each_in_its_time() {
+    // In place of cargo: lists eight tests, two of them of mutants, and says which ones it is to run.
+    let tests = r#"tests() {
+        case " $* " in
+            *" --list "*) printf '%s: test\n' a b c with_mutants::d e f g::with_mutants::h i; echo; echo "8 tests, 0 benchmarks" ;;
+            *) echo "ran: $*" ;;
+        esac
+    }
+    export -f tests"#;
+    let ran = |share: &str| {
+        let mut check = check_with(&format!(r#"{tests}; ci/one-in bash -c 'tests "$@"' -"#));
+        let output = limit::output(check.env("TURNLOCK_ONE_IN", share)).unwrap();
+        let said = said(&output);
+        assert!(output.status.success(), "{said}");
+        said.lines().find_map(|line| line.strip_prefix("ran: ")).expect(&said).to_owned()
+    };
+    assert_eq!(ran("1"), "-- --nocapture --skip with_mutants");
+    let mut seen = std::collections::BTreeSet::new();
+    for _ in 0..200 {
+        let ran = ran("3");
+        let chosen: Vec<&str> = ran.strip_prefix("-- --nocapture --exact ").expect(&ran).split(' ').collect();
+        assert_eq!(chosen.len(), 2, "of six: {ran}");
+        seen.extend(chosen.iter().map(|name| (*name).to_owned()));
+        if seen.len() == 6 {
+            break;
+        }
+    }
+    assert!(seen.iter().map(String::as_str).eq(["a", "b", "c", "e", "f", "i"]), "{seen:?}");
+    let nothing = limit::output(check_with("ci/one-in true").env("TURNLOCK_ONE_IN", "4")).unwrap();
+    assert!(!nothing.status.success() && said(&nothing).contains("no test was found"), "{}", said(&nothing));
+}
+
 #[test]
 fn rungs_are_counted() {
     let output = limit::output(&mut check_with(
@@ -242,7 +303,7 @@ fn everything_long_is_under_a_rung() {
     };
     for line in lines.lines().map(str::trim).filter(long).filter(|line| !quick(line)) {
         let limit = match line.split_once(' ') {
-            Some(("rung" | "begin_rung" | "begin_if_changed", rest)) => {
+            Some(("rung" | "begin_rung" | "begin_if_changed" | "begin_search", rest)) => {
                 rest.rsplit_once("\" ").map_or("", |(_, rest)| rest)
             }
             _ => panic!("outside of a rung: {line}"),

@@ -16,6 +16,8 @@
 //!
 //! Where it is, it says on standard error: the points done, and those of the way as far as it is learnt.
 //!
+//! With `TURNLOCK_ONE_IN=N` only one in N of the scenarios is played, chosen by chance.
+//!
 //! `TURNLOCK_STEP_KILL` (of both) names the scenarios to play (those whose name has it as a part); all if not said, but those whose
 //! name has `TURNLOCK_STEP_KILL_LEAVE_OUT` as a part, if that is said.
 #![cfg(all(target_arch = "x86_64", target_os = "linux", not(debug_assertions)))]
@@ -42,9 +44,10 @@ use crew::{Outcome, Scenario, is_long_run, kill_everywhere, stop_everywhere};
 use progress::Progress;
 use std::{
     fs::File,
+    hash::{BuildHasher, RandomState},
     os::fd::IntoRawFd,
     panic::catch_unwind,
-    sync::{Mutex, MutexGuard, PoisonError, atomic::Ordering::SeqCst},
+    sync::{LazyLock, Mutex, MutexGuard, PoisonError, atomic::Ordering::SeqCst},
     time::Instant,
 };
 use support::{limit, watchdog};
@@ -81,7 +84,16 @@ fn chosen_among(all: impl Iterator<Item = &'static Scenario>) -> Vec<&'static Sc
     let chosen = all.filter(|scenario| {
         scenario.name.contains(&only) && left_out.as_ref().is_none_or(|part| !scenario.name.contains(part))
     });
-    chosen.collect()
+    chosen.filter(is_drawn).collect()
+}
+
+/// Whether a scenario is among those that chance leaves where `TURNLOCK_ONE_IN` is set. One that is stopped is one that was killed, so
+/// that its way need be learnt only once.
+fn is_drawn(scenario: &&'static Scenario) -> bool {
+    static CHANCE: LazyLock<RandomState> = LazyLock::new(RandomState::new);
+    let one_in = std::env::var("TURNLOCK_ONE_IN")
+        .map_or(1, |number| number.parse().expect("TURNLOCK_ONE_IN is a number"));
+    CHANCE.hash_one(scenario.name).is_multiple_of(one_in)
 }
 
 #[test]
