@@ -93,7 +93,8 @@ fn steady_look(observer: &impl SeesSlots, named: &Named, kind: Kind) -> Result<V
                 found.push(Wait { stage, since, slot, generation });
             }
         }
-        found.sort_by_key(|wait| (wait.stage, wait.since, wait.slot));
+        // One that has not yet said since when has just come.
+        found.sort_by_key(|wait| (wait.stage, wait.since == 0, wait.since, wait.slot));
         Ok(found)
     };
     let mut before = look()?;

@@ -96,7 +96,10 @@ pub fn until_asleep(path: &Path, name: &str, count: usize) {
     until(&format!("{count} participants wait for {name}"), || {
         let status = inspect::snapshot(path).unwrap();
         let lock = status.locks.iter().find(|lock| lock.name == name);
-        lock.is_some_and(|lock| lock.queue.len() >= count)
+        // Since when it waits a participant says a moment after it says that it waits.
+        lock.is_some_and(|lock| {
+            lock.queue.iter().filter(|waiter| waiter.for_seconds.is_some()).count() >= count
+        })
     });
     thread::sleep(Duration::from_millis(5));
 }
