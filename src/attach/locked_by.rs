@@ -21,7 +21,7 @@ pub fn look<'a, F: FileClaims>(
     now: u64,
 ) -> LockedBy {
     let claims = lock.queue().claims;
-    // Relaxed: all of it is a guess by the time that somebody reads it.
+    // Relaxed: all of it is a guess by the time that it is read.
     let conflicts = |slot: &usize| {
         Some(*slot) != me
             && token_in(lock.held(*slot).load(Relaxed)).is_some()

@@ -111,7 +111,7 @@ pub fn wait_until_admitted<S: Site>(attempt: &Attempt<S>, waiter: &mut S::Waiter
     attempt.withdraw();
     trace::at(Step::LinkLeave);
     let spot_with_wish = || {
-        // Again from nap to nap: the agent that took it may have died, and the next one finds nobody in the queue.
+        // Again from nap to nap: the agent that took it may have died, and the next one finds the queue empty.
         call_agent(lock, wish);
         spot()
     };

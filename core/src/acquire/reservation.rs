@@ -113,7 +113,7 @@ pub fn complete_leave<S: Site>(attempt: &Attempt<S>) {
     let (site, lock, me) = (&attempt.site, attempt.site.lock(), attempt.site.me());
     if site.is_shared() {
         // The next of its threads may be inside by now, and neither the local state nor the number is ours any more. The lost place may
-        // stand: a waiter that finds nobody inside ends it, and so does the participant's next doorway.
+        // stand: a waiter that finds no participant inside ends it, and so does the participant's next doorway.
         lock.unpark_standby(me, true);
         return;
     }

@@ -12,7 +12,7 @@
 //! no room    a claim of more than the share, at the head of the queue: it waits in its place until the share has grown
 //! ```
 //! - *Invariant*: whatever participant is inside, it and all those before it in the queue want no more permits than the share, or than the one
-//!   before it, until the agent has found that those fit. For each enters by that sum, and nobody's number becomes smaller than one that
+//!   before it, until the agent has found that those fit. For each enters by that sum, and no participant's number becomes smaller than one that
 //!   stands. So it is enough to look at the last participant that is inside, and at those before it: that set loses members, and gains none
 //!   but by entries that were measured by the new share.
 //! - The shares of all hosts are no more than the total together, so neither are the permits that are inside anywhere.
@@ -25,7 +25,7 @@
 //! - A waiter that lost its place does not enter by it; it counts for nothing, once it is seen outside after the barrier.
 //! - A *lease* ([`crate::algorithm::link`]) begins while the share is 0 and drained, twice: after the first time no participant is inside that
 //!   looked before, and might reserve its place; after the second no place is reserved still. Who enters has seen the larger share that was written after it, and looks
-//!   at its end in the entry step. After its end nobody enters, and those inside are told so; the share stays.
+//!   at its end in the entry step. After its end no program of the host enters, and those inside are told so; the share stays.
 //! - The agent stands in no queue. It holds nothing, and its death leaves a share that is no more than what the engine has for this host.
 
 use super::{

@@ -209,7 +209,7 @@ impl Agent {
                 }
             },
             (Some(place), Some(wish)) => {
-                // Nobody keeps that one alive: it is given up, and the next one has a lease of ours.
+                // No host keeps that one alive: it is given up, and the next one has a lease of ours.
                 let Some(lease) = self.client.lease.map(|lease| lease.number) else {
                     return self.leave_the_queue(now, known, place.created, actions);
                 };

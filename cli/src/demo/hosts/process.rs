@@ -82,7 +82,7 @@ impl Guard {
 
     fn guard(&mut self, pid: u32) {
         if let Some((_, stdin)) = &mut self.shell {
-            // An error: somebody has killed it, and the demo goes on without.
+            // An error: it was killed by another program, and the demo goes on without.
             let _ = writeln!(stdin, "{pid}").and_then(|()| stdin.flush());
         }
     }

@@ -93,7 +93,7 @@ fn scenes(seen: &Evidence) -> [Claim; 5] {
         holds: scene.other_turns == 0 && scene.next.is_some_and(|next| next.told),
         seen: in_words(scene, false),
     };
-    // Nobody died inside, so nobody is told so.
+    // None died inside, so none is told so.
     let goes_on = |claim, scene: &Scene| Claim {
         claim,
         holds: scene.turns_at_home > 0 && scene.other_turns == 0 && scene.next.is_some_and(|next| !next.told),

@@ -170,7 +170,7 @@ impl ShareAgent {
                 None => self.client.ask_for_a_lease(now, Purpose::Lease, actions),
                 Some(lease) => self.queue(now, lease.number, &wish, 0, actions),
             },
-            // Nobody keeps that one alive: it is given up, and the next one has a lease of ours.
+            // No host keeps that one alive: it is given up, and the next one has a lease of ours.
             (Some(place), Some(_)) if self.client.lease.is_none() => {
                 self.leave_the_queue(now, place, actions)
             }

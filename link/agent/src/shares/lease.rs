@@ -5,8 +5,8 @@
 //! deletes that record. Until the deadline in the file, [`crate::Config::margin`] before the earliest end, programs are admitted; they
 //! are told when it has passed, and the share in the file stays until the engine says what became of it:
 //!
-//! - *nobody took any of it*: the host takes it again, by a lease that goes on, and those inside have their permits as before;
-//! - *somebody did*: the file's share becomes 0. Before this host takes permits anew none is inside, since a later deadline would tell those
+//! - *no other host took any of it*: the host takes it again, by a lease that goes on, and those inside have their permits as before;
+//! - *another host did*: the file's share becomes 0. Before this host takes permits anew none is inside, since a later deadline would tell those
 //!   that their permits are their own.
 
 use super::agent::{Action, Demand, Overdue, Purpose, ShareAgent};
@@ -71,7 +71,7 @@ impl ShareAgent {
         }
     }
 
-    /// The lease ended, and nobody has taken any of what the host had: it goes on with that, or gives it back.
+    /// The lease ended, and no other host has taken any of what it had: it goes on with that, or gives it back.
     fn decide_after_the_lease(
         &mut self,
         now: Nanoseconds,
