@@ -2,10 +2,11 @@
 """Writers of one SQLite database, by SQLite alone and with turnlock_vfs, one after the other.
 
     integrations/sqlite/writers.py [--seconds S] [--writers 2,8,32] [--hold 0,1,10] [--kind immediate,deferred] [--beside nothing]
-                                   [--folder F] [--runs N] [--record FILE]
+                                   [--burst N --pause MS] [--folder F] [--runs N] [--record FILE]
 
 Each writer is a process that begins a transaction, inserts a row, holds it open for so many milliseconds and commits, in a loop. A
-*deferred* one reads before it writes, and begins anew where it is told "busy". For each it says transactions a second, those of the
+*deferred* one reads before it writes, and begins anew where it is told "busy". With --burst it pauses after so many transactions, as
+programs do that also compute or wait for input. For each it says transactions a second, those of the
 slowest and of the fastest writer, Jain's index of fairness (1: all alike), the longest wait of any for its turn, and how many
 waits ended with an error after the time limit of 5 s.
 
@@ -111,7 +112,7 @@ class Start:
         return self.time.value
 
 
-def write(vfs, kind, beside, path, hold, start, seconds, results):
+def write(vfs, kind, beside, path, hold, burst, pause, start, seconds, results):
     database = connect(vfs, path)
     if beside == "checkpoints":
         database.execute("pragma wal_autocheckpoint=10")
@@ -126,6 +127,8 @@ def write(vfs, kind, beside, path, hold, start, seconds, results):
             time.sleep(hold)
         database.execute("commit")
         done += 1
+        if burst and done % burst == 0:
+            time.sleep(pause)
     database.close()
     results.put(("writer", done, errors, waits))
 
@@ -169,7 +172,7 @@ def collect(processes, results):
     return said
 
 
-def measure(vfs, kind, beside, writers, hold, seconds, folder):
+def measure(vfs, kind, beside, writers, hold, burst, pause, seconds, folder):
     path = os.path.join(folder, f"turnlock-writers-{os.getpid()}")
     database = children.connect(path)
     try:
@@ -180,7 +183,7 @@ def measure(vfs, kind, beside, writers, hold, seconds, folder):
         processors = os.sched_getaffinity(0)
         span = (Start(writers + others + len(processors)), seconds, results)
         new = multiprocessing.Process
-        processes = [new(target=write, args=(vfs, kind, beside, path, hold, *span)) for _ in range(writers)]
+        processes = [new(target=write, args=(vfs, kind, beside, path, hold, burst, pause, *span)) for _ in range(writers)]
         processes += [new(target=do_beside, args=(vfs, action, path, *span)) for _ in range(others)]
         processes += [new(target=look_how_late, args=(processor, *span)) for processor in processors]
         for process in processes:
@@ -216,11 +219,11 @@ def ratio(pair):
     return pair[1]["rate"] / pair[0]["rate"] if pair[0]["rate"] else 0
 
 
-def row(kind, beside, writers, hold, pair):
+def row(kind, beside, writers, hold, bursts, pair):
     def both(form, of):
         return " · ".join(format(of(each), form) for each in pair)
 
-    name = [f"{writers}, {hold:g} ms"] + [word for word in (kind, beside) if word not in ("immediate", "nothing")]
+    name = [f"{writers}, {hold:g} ms"] + [word for word in (kind, beside, bursts) if word not in ("immediate", "nothing", "")]
     return (
         ", ".join(name),
         both(".0f", lambda each: each["rate"]),
@@ -241,6 +244,8 @@ def main():
     parser.add_argument("--hold", default="0,1,10", help="milliseconds, with commas between")
     parser.add_argument("--kind", default="immediate", help="immediate, deferred, or both with a comma between")
     parser.add_argument("--beside", default="nothing", help="nothing, readers, checkpoints, or several with commas between")
+    parser.add_argument("--burst", type=int, default=0, metavar="N", help="transactions in a row, then a pause; 0: never a pause")
+    parser.add_argument("--pause", type=float, default=5, metavar="MS", help="how long it is, in milliseconds")
     parser.add_argument("--folder", default="/dev/shm", help="where the database is")
     parser.add_argument("--runs", type=int, default=1, help="of each, stock and turnlock in turn")
     parser.add_argument("--record", help="a file to which the waits are added")
@@ -250,6 +255,7 @@ def main():
         children.registrar().register(default=False)
     except OSError as error:
         parser.error(str(error))
+    bursts = f"{asked.burst} and {asked.pause:g} ms" if asked.burst else ""
     record = open(asked.record, "a") if asked.record else None
     if record and record.tell() == 0:
         print("kind,vfs,writers,hold_ms,quantile,wait_ms", file=record)
@@ -263,14 +269,16 @@ def main():
                 for hold in map(float, asked.hold.split(",")):
                     runs = [
                         [
-                            measure(vfs, kind, beside, writers, hold / 1000, asked.seconds, asked.folder)
+                            measure(
+                                vfs, kind, beside, writers, hold / 1000, asked.burst, asked.pause / 1000, asked.seconds, asked.folder
+                            )
                             for vfs in ("stock", "turnlock")
                         ]
                         for _ in range(asked.runs)
                     ]
                     pair = sorted(runs, key=ratio)[len(runs) // 2]
-                    print("|", " | ".join(row(kind, beside, writers, hold, pair)), "|", flush=True)
-                    if record and beside == "nothing":
+                    print("|", " | ".join(row(kind, beside, writers, hold, bursts, pair)), "|", flush=True)
+                    if record and beside == "nothing" and not bursts:
                         for vfs, each in zip(("stock", "turnlock"), pair):
                             for share in QUANTILES:
                                 wait = quantile(each["waits"], share) * 1000

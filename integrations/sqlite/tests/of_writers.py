@@ -28,4 +28,13 @@ with tempfile.TemporaryDirectory() as folder:
     for vfs in ("stock", "turnlock"):
         ascending = [float(wait["wait_ms"]) for wait in waits if (wait["kind"], wait["vfs"]) == ("deferred", vfs)]
         assert len(ascending) == 5 and ascending == sorted(ascending), waits
+    # With pauses, which leave the most room for others, and are no part of what is drawn.
+    asked = ["--seconds", "1", "--writers", "2", "--hold", "0", "--burst", "3", "--pause", "100", "--folder", folder, "--record", record]
+    done = subprocess.run([sys.executable, WRITERS, *asked], stdout=subprocess.PIPE, text=True, timeout=LIMIT, check=True)
+    last = [cell.strip() for cell in done.stdout.splitlines()[-1].split("|")[1:-1]]
+    assert last[0] == "2, 0 ms, 3 and 100 ms", done.stdout
+    # Three at once ten times a second, each of two.
+    assert all(0 < int(number) <= 66 for number in last[1].split(" · ")), last
+    with open(record) as file:
+        assert len(list(csv.DictReader(file))) == 2 * 5
     assert not os.listdir(folder) or os.listdir(folder) == ["waits.csv"], os.listdir(folder)
