@@ -202,6 +202,10 @@ mutants! {
     EventWithoutHash,
     /// A file that records lets acquisitions go by the fast path.
     FastPathUnrecorded,
+    /// A C handle names its file to the fast path of every kind of lock.
+    FileOfEveryKind,
+    /// A C handle that is closed names its file to the fast path.
+    FileOutlivesHandle,
     /// No full fence between a waiter's word that says that it parks and its last look.
     NoFenceBeforePark,
     /// No full fence between leaving and the look whether a waiter is parked.

@@ -42,6 +42,34 @@ impl FileKey {
     }
 }
 
+/// How the calling thread's line in a file is found: where a thread keeps it, and which file it must be of.
+#[derive(Clone, Copy)]
+pub struct LineKey {
+    /// Where.
+    pub word: ThreadWord,
+    /// Of which file.
+    pub file: FileKey,
+}
+
+impl LineKey {
+    /// Finds no line.
+    pub fn of_none() -> Self {
+        Self { word: ThreadWord::any(), file: FileKey::OF_NONE }
+    }
+
+    /// Returns the line, if the word remembers it.
+    #[inline(always)]
+    pub fn find<'file>(self) -> Option<&'file ThreadLine> {
+        Some(at_word(self.word)).filter(|line| line.file == self.file)
+    }
+
+    /// Returns the line, if the word remembers it, and the thread has one slot in each of its files.
+    #[inline(always)]
+    pub fn find_sole<'file>(self) -> Option<&'file ThreadLine> {
+        Some(at_word(self.word)).filter(|line| line.sole.get() == self.file)
+    }
+}
+
 /// What it needs of every attachment.
 #[derive(Clone, Copy)]
 pub struct Line {
@@ -163,12 +191,6 @@ impl ThreadLine {
     pub(super) fn note_sole(&self, is_sole: bool) {
         self.sole.set(if is_sole { self.file } else { FileKey::OF_ZEROS });
     }
-
-    /// Returns whether the thread has one slot in each of its files, and this is its line in `file`.
-    #[inline(always)]
-    pub(super) fn is_sole_in(&self, file: FileKey) -> bool {
-        self.sole.get() == file
-    }
 }
 
 impl HomeLine {
@@ -182,36 +204,6 @@ impl HomeLine {
     pub fn begin(&self, doing: Doing) -> Option<AtHome<'_>> {
         self.calls.begin_at_home(ThisThread, doing)
     }
-}
-
-/// The thread's attachment in `file`, at the lock with its words at `local`, if it is the one that `word` remembers.
-///
-/// # Safety
-/// The file is open for all of `'file`, and has such a region.
-#[inline(always)]
-pub unsafe fn cached<'file>(word: ThreadWord, file: FileKey, local: LocalOffset) -> Option<Cached<'file>> {
-    // SAFETY: the cache of an attachment in `file`.
-    remembered(word, file).map(|cache| unsafe { cache.line.at(local) })
-}
-
-/// [`cached`], if the thread has one slot in each of its files.
-///
-/// # Safety
-/// As [`cached`].
-#[inline(always)]
-pub unsafe fn cached_if_sole<'file>(
-    word: ThreadWord,
-    file: FileKey,
-    local: LocalOffset,
-) -> Option<Cached<'file>> {
-    // SAFETY: as in `cached`.
-    Some(at_word(word)).filter(|cache| cache.is_sole_in(file)).map(|cache| unsafe { cache.line.at(local) })
-}
-
-/// The cache that `word` remembers, if it is one of `file`.
-#[inline(always)]
-pub(super) fn remembered<'file>(word: ThreadWord, file: FileKey) -> Option<&'file ThreadLine> {
-    Some(at_word(word)).filter(|cache| cache.file == file)
 }
 
 #[inline(always)]

@@ -5,11 +5,10 @@
 
 use super::{
     attachment::Attachment,
-    cached::{self, Cached, FileKey, HomeLine, Line, LineBarrier, LocalOffset},
+    cached::{Cached, FileKey, HomeLine, Line, LineBarrier, LineKey, LocalOffset, ThreadLine},
     calls::AtHome,
 };
 use crate::layout::{Cell, LockWords, RegionPointer, RegionWord};
-use crate::os::thread_words::ThreadWord;
 use crate::registers::{self, Claimed, FileClaims};
 use std::{hint::assert_unchecked, ptr};
 use turnlock_core::acquire::{
@@ -25,13 +24,11 @@ use turnlock_core::sync::{AtomicPtr, AtomicU64, Ordering::Relaxed};
 
 pub use turnlock_core::acquire::fast_path::UnlockOutcome;
 
-/// Where a lock is: its open file's key, its region, and that region's address.
+/// Where a lock is: its open file, its region, and that region's address.
 #[derive(Clone, Copy)]
 pub struct LockPointer {
-    /// Its file.
-    pub file: FileKey,
-    /// Where a thread keeps its cache of that file.
-    pub word: ThreadWord,
+    /// How a thread finds its line in that file.
+    pub key: LineKey,
     /// Its number in the file.
     pub region: usize,
     /// Where a participant's words for it are.
@@ -90,14 +87,14 @@ impl<'a> At<'a> {
         }
     }
 
-    /// The calling thread's own, if its cache remembers it.
+    /// The calling thread's own.
     ///
     /// # Safety
-    /// The lock's file is open for all of `'a`.
+    /// The lock's file is open for all of `'a`, and `line` was found by its key.
     #[inline(always)]
-    unsafe fn of_thread(lock: LockPointer) -> Option<Self> {
-        // SAFETY: the pointer was made when the lock was opened, so its file has that region.
-        unsafe { Some(Self::new(lock, cached::cached(lock.word, lock.file, lock.local)?)) }
+    unsafe fn of_thread(lock: LockPointer, line: &'a ThreadLine) -> Self {
+        // SAFETY: the pointer was made when the lock was opened, so its file has that region; the line is that of an attachment in it.
+        unsafe { Self::new(lock, line.line.at(lock.local)) }
     }
 
     /// That of `attachment`, one that threads share, with the calling one in a call at home on it.
@@ -106,7 +103,7 @@ impl<'a> At<'a> {
     /// As [`At::of_thread`].
     #[inline(always)]
     unsafe fn of(lock: LockPointer, attachment: &'a Attachment, _: &AtHome) -> Option<Self> {
-        if FileKey::of(&attachment.file) != lock.file {
+        if FileKey::of(&attachment.file) != lock.key.file {
             return None;
         }
         // SAFETY: as in `of_thread`; in a forked child no thread is at home.
@@ -217,11 +214,11 @@ impl<'a> At<'a> {
 /// Takes the lock, if it is biased to the calling thread. Returns the fencing token.
 ///
 /// # Safety
-/// The lock's file is open.
+/// The lock's file is open, and `line` was found by its key.
 #[inline(always)]
-pub unsafe fn take(lock: LockPointer) -> Option<u64> {
+pub unsafe fn take(lock: LockPointer, line: &ThreadLine) -> Option<u64> {
     // SAFETY: the caller's promise.
-    unsafe { At::of_thread(lock)? }.take_as_owner()
+    unsafe { At::of_thread(lock, line) }.take_as_owner()
 }
 
 /// Takes the lock as `attachment`, one that threads share, if it is biased to it. The calling thread is in a call at home on it.
@@ -241,9 +238,9 @@ pub unsafe fn take_as(lock: LockPointer, attachment: &Attachment, call: &AtHome)
 /// # Safety
 /// As [`take`].
 #[inline(always)]
-pub unsafe fn leave(lock: LockPointer, token: Option<u64>) -> Option<UnlockOutcome> {
+pub unsafe fn leave(lock: LockPointer, line: &ThreadLine, token: Option<u64>) -> Option<UnlockOutcome> {
     // SAFETY: the caller's promise.
-    unsafe { At::of_thread(lock)? }.leave_as_owner(token)
+    unsafe { At::of_thread(lock, line) }.leave_as_owner(token)
 }
 
 /// [`leave`], as `attachment`, like [`take_as`].
@@ -267,9 +264,14 @@ pub unsafe fn leave_as(
 /// # Safety
 /// As [`take`].
 #[inline(always)]
-pub unsafe fn take_in_mode(lock: LockPointer, readers: &ReadersMark, mode: Mode) -> Option<u64> {
+pub unsafe fn take_in_mode(
+    lock: LockPointer,
+    line: &ThreadLine,
+    readers: &ReadersMark,
+    mode: Mode,
+) -> Option<u64> {
     // SAFETY: the caller's promise.
-    unsafe { At::of_thread(lock)? }.take_in_mode(readers, mode)
+    unsafe { At::of_thread(lock, line) }.take_in_mode(readers, mode)
 }
 
 /// [`take_in_mode`], as `attachment`, like [`take_as`].
@@ -295,11 +297,12 @@ pub unsafe fn take_in_mode_as(
 #[inline(always)]
 pub unsafe fn leave_in_mode(
     lock: LockPointer,
+    line: &ThreadLine,
     readers: &ReadersMark,
     token: Option<u64>,
 ) -> Option<UnlockOutcome> {
     // SAFETY: the caller's promise.
-    unsafe { At::of_thread(lock)? }.leave_in_mode(readers, token)
+    unsafe { At::of_thread(lock, line) }.leave_in_mode(readers, token)
 }
 
 /// [`leave_in_mode`], as `attachment`, like [`take_as`].
@@ -323,9 +326,9 @@ pub unsafe fn leave_in_mode_as(
 /// # Safety
 /// As [`take`].
 #[inline(always)]
-pub unsafe fn take_permits(lock: LockPointer, weight: u32) -> Option<u64> {
+pub unsafe fn take_permits(lock: LockPointer, line: &ThreadLine, weight: u32) -> Option<u64> {
     // SAFETY: the caller's promise.
-    unsafe { At::of_thread(lock)? }.take_permits(weight)
+    unsafe { At::of_thread(lock, line) }.take_permits(weight)
 }
 
 /// [`take_permits`], as `attachment`, like [`take_as`].
@@ -349,9 +352,13 @@ pub unsafe fn take_permits_as(
 /// # Safety
 /// As [`take`].
 #[inline(always)]
-pub unsafe fn leave_permits(lock: LockPointer, token: Option<u64>) -> Option<UnlockOutcome> {
+pub unsafe fn leave_permits(
+    lock: LockPointer,
+    line: &ThreadLine,
+    token: Option<u64>,
+) -> Option<UnlockOutcome> {
     // SAFETY: the caller's promise.
-    unsafe { At::of_thread(lock)? }.leave_reserved(token)
+    unsafe { At::of_thread(lock, line) }.leave_reserved(token)
 }
 
 /// [`leave_permits`], as `attachment`, like [`take_as`].
@@ -372,11 +379,11 @@ pub unsafe fn leave_permits_as(
 /// [`leave_permits`], if the thread has just so many permits, all by its own slot.
 ///
 /// # Safety
-/// As [`take`].
+/// As [`take`], by [`LineKey::find_sole`].
 #[inline(always)]
-pub unsafe fn release_permits(lock: LockPointer, permits: u32) -> Option<UnlockOutcome> {
+pub unsafe fn release_permits(lock: LockPointer, line: &ThreadLine, permits: u32) -> Option<UnlockOutcome> {
     // SAFETY: as in `At::of_thread`.
-    let at = unsafe { At::new(lock, cached::cached_if_sole(lock.word, lock.file, lock.local)?) };
+    let at = unsafe { At::of_thread(lock, line) };
     if at.mode_word.load(Relaxed) as u32 != permits {
         return None;
     }

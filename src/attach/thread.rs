@@ -7,7 +7,7 @@
 
 use super::{
     attachment::{AttachOptions, Attachment},
-    cached::{FileKey, remembered},
+    cached::{FileKey, LineKey},
     idle,
     open_file::OpenFile,
 };
@@ -69,14 +69,18 @@ thread_local! {
     static SURPLUS: Cell<u32> = const { Cell::new(0) };
 }
 
-/// [`cached::cached`], as the attachment itself.
+/// The attachment whose line the word of its file remembers.
 #[inline]
 fn cached_attachment(file: &Arc<OpenFile>) -> Option<&Attachment> {
-    let cache = remembered(file.word.word(), FileKey::of(file))?;
-    // SAFETY: an attachment among ATTACHMENTS, as in `cached::remembered`. It stays there as long as this thread does something
+    let cache = line_key(file).find()?;
+    // SAFETY: an attachment among ATTACHMENTS, as in `cached::at_word`. It stays there as long as this thread does something
     // with it: only this thread takes attachments out of there, and neither in the midst of a call on their file nor while
     // that is open, unless the thread ends.
     unsafe { cache.attachment.cast::<Attachment>().as_ref() }
+}
+
+fn line_key(file: &Arc<OpenFile>) -> LineKey {
+    LineKey { word: file.word.word(), file: FileKey::of(file) }
 }
 
 /// Has the attachment found by the word of its file, in the place of the file's that had it before.
@@ -385,7 +389,7 @@ pub fn detach_thread(file: &Arc<OpenFile>) {
 /// already, or cannot be.
 #[inline]
 pub fn reload_cache(file: &Arc<OpenFile>) -> bool {
-    remembered(file.word.word(), FileKey::of(file)).is_none() && find(file).map(remember).is_some()
+    line_key(file).find().is_none() && find(file).map(remember).is_some()
 }
 
 fn find_or_attach(file: &Arc<OpenFile>) -> Result<&Attachment> {

@@ -5,12 +5,17 @@
 //! call with the same handle.
 
 use super::boundary::invalid;
-use crate::os::fork::{ForkGuard, ForkGuarded};
+use crate::attach::cached::{FileKey, LineKey, ThreadLine};
+use crate::os::{
+    fork::{ForkGuard, ForkGuarded},
+    thread_words::ThreadWord,
+};
 use std::{cell::UnsafeCell, collections::VecDeque, ffi::c_void};
 use turnlock_core::error::{Error, Result};
 use turnlock_core::sync::{
     AtomicU32, AtomicU64,
-    Ordering::{Acquire, Relaxed},
+    Ordering::{Acquire, Relaxed, SeqCst},
+    compiler_fence,
 };
 
 /// With the number of what is behind the handle.
@@ -25,15 +30,44 @@ pub trait Marked {
     const NUMBER: u8;
     /// What it is called in errors.
     const NAME: &'static str;
+    /// Which of the fast paths is its own.
+    const FAST_PATH: Option<FastPathOf> = None;
+    /// Returns how the fast path finds the calling thread's line.
+    fn line_key(&self) -> LineKey {
+        LineKey::of_none()
+    }
 }
 
-/// A value behind a C pointer. The state comes first, whatever the value is: a caller with a handle of something else
-/// finds its state.
+/// Kinds of locks that have a fast path of their own.
+#[derive(Clone, Copy)]
+pub enum FastPathOf {
+    /// Mutexes.
+    Mutex,
+    /// Reader/writer locks.
+    RwLock,
+    /// Semaphores.
+    Semaphore,
+}
+
+/// What each handle begins with, whatever is behind it: a caller with a handle of something else finds this.
+///
+/// The fast path of a kind looks at one word: whether the line that the calling thread has at `word` is of the file that stands in the
+/// place of this kind. None stands there in a handle of another kind, in one that is closed, in one of a file that records; and a
+/// thread that is not attached, or was forked, has no such line.
 #[repr(C)]
-pub struct OpaqueHandle<T> {
+struct Head {
     state: AtomicU32,
     /// No other handle of this process has the same, however long ago it was closed.
     serial: u64,
+    word: ThreadWord,
+    /// By [`FastPathOf`].
+    files: [FileKey; 3],
+}
+
+/// A value behind a C pointer.
+#[repr(C)]
+pub struct OpaqueHandle<T> {
+    head: Head,
     value: UnsafeCell<Option<T>>,
 }
 
@@ -54,11 +88,14 @@ impl<T: Marked> OpaqueHandle<T> {
 
     /// Puts `value` behind a new handle.
     pub fn open(value: T) -> *mut Self {
-        Box::into_raw(Box::new(Self {
-            state: AtomicU32::new(Self::MARK),
-            serial: LAST_SERIAL.fetch_add(1, Relaxed) + 1,
-            value: UnsafeCell::new(Some(value)),
-        }))
+        let LineKey { word, file } = value.line_key();
+        let mut files = [FileKey::OF_NONE; 3];
+        if let Some(own) = T::FAST_PATH {
+            files[own as usize] = file;
+        }
+        let serial = LAST_SERIAL.fetch_add(1, Relaxed) + 1;
+        let head = Head { state: AtomicU32::new(Self::MARK), serial, word, files };
+        Box::into_raw(Box::new(Self { head, value: UnsafeCell::new(Some(value)) }))
     }
 
     /// The state of the handle.
@@ -96,7 +133,7 @@ impl<T: Marked> OpaqueHandle<T> {
     #[inline(always)]
     pub unsafe fn serial<'a>(handle: *const Self) -> &'a u64 {
         // SAFETY: the caller's promise.
-        unsafe { &(*handle).serial }
+        unsafe { &(*handle).head.serial }
     }
 
     /// Returns the number of what is behind the handle of any type, which is called `what` in errors.
@@ -137,10 +174,31 @@ impl<T: Marked> OpaqueHandle<T> {
         Some(unsafe { Self::behind(handle) })
     }
 
+    /// What is behind the handle, and the calling thread's line in its file, if the fast path of this kind may go on with them; `sole`:
+    /// only if the thread has one slot in each of its files.
+    ///
+    /// # Safety
+    /// As [`OpaqueHandle::get`].
+    #[inline(always)]
+    pub unsafe fn find<'a>(handle: *const Self, sole: bool) -> Option<(&'a T, &'a ThreadLine)> {
+        let own = T::FAST_PATH?;
+        if handle.is_null() {
+            return None;
+        }
+        // SAFETY: the caller's promise; the head comes first in each, and no thread closes the handle meanwhile.
+        let key = unsafe {
+            let head = handle.cast::<Head>();
+            LineKey { word: (*head).word, file: (*head).files[own as usize] }
+        };
+        let line = if sole { key.find_sole() } else { key.find() }?;
+        // SAFETY: a file stands there only in one of this type.
+        Some((unsafe { Self::behind(handle) }, line))
+    }
+
     /// Returns what is behind an open handle of this type.
     ///
     /// # Safety
-    /// [`OpaqueHandle::peek`] returned something, and as there.
+    /// [`OpaqueHandle::peek`] or [`OpaqueHandle::find`] returned something, and as there.
     #[inline(always)]
     pub unsafe fn behind<'a>(handle: *const Self) -> &'a T {
         // SAFETY: the caller's promise; only `close` takes the value out, and it changes the state before.
@@ -160,6 +218,10 @@ impl<T: Marked> OpaqueHandle<T> {
             return Err(Self::not_open(state));
         }
         // SAFETY: by its mark it is one of this type, and the exchange made us the only one to come here.
+        unsafe { (*handle).head.files = [FileKey::OF_NONE; 3] };
+        // A signal handler of this thread finds the value there, or no file.
+        compiler_fence(SeqCst);
+        // SAFETY: likewise.
         drop(unsafe { (*(*handle).value.get()).take() });
         let closed = Closed { memory: handle.cast(), free: Self::free };
         let oldest = ASIDE.with(&ForkGuard::enter(), |aside| {

@@ -235,8 +235,12 @@ pub unsafe extern "C" fn turnlock_mutex_lock_for(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn turnlock_mutex_unlock(mutex: *const turnlock_mutex) -> i32 {
     // SAFETY: the caller's promise.
-    let handle = unsafe { operations::peek(mutex) };
-    match handle.and_then(|mutex| mutex.unlock_biased(None)) {
+    let left = match unsafe { operations::find(mutex) } {
+        // SAFETY: found by its key.
+        Some((lock, line)) => unsafe { lock.unlock_biased_at(line, None) },
+        None => None,
+    };
+    match left {
         Some(UnlockOutcome::Done) => TURNLOCK_OK,
         // SAFETY: the caller's promise.
         Some(UnlockOutcome::WasRevoked) => unsafe { slow_way::complete_unlock(mutex) },

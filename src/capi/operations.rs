@@ -3,10 +3,14 @@
 use super::{
     acquired::{check_acquired, tell, turnlock_acquired},
     boundary::{invalid, status, status_in_handler},
-    handle::{Marked, OpaqueHandle},
+    handle::{FastPathOf, Marked, OpaqueHandle},
 };
-use crate::attach::fast_path::UnlockOutcome;
+use crate::attach::{
+    cached::{LineKey, ThreadLine},
+    fast_path::UnlockOutcome,
+};
 use crate::kind::{Acquired, Handle, LockKind};
+use crate::layout::Kind;
 use turnlock_core::acquire::site::Limit;
 use turnlock_core::error::{Error, Result, status::TURNLOCK_OK};
 
@@ -19,6 +23,16 @@ pub trait OpaqueLock {
 impl<K: LockKind> Marked for Handle<K> {
     const NUMBER: u8 = K::KIND as u8;
     const NAME: &'static str = K::NAME;
+    const FAST_PATH: Option<FastPathOf> = match K::KIND {
+        Kind::Mutex => Some(FastPathOf::Mutex),
+        Kind::RwLock => Some(FastPathOf::RwLock),
+        Kind::Semaphore => Some(FastPathOf::Semaphore),
+        _ => None,
+    };
+
+    fn line_key(&self) -> LineKey {
+        Handle::line_key(self)
+    }
 }
 
 /// What a C handle of a lock points to.
@@ -42,6 +56,16 @@ pub unsafe fn opened<'a, L: OpaqueLock>(lock: *const L) -> Result<&'a Handle<L::
 pub unsafe fn peek<'a, L: OpaqueLock>(lock: *const L) -> Option<&'a Handle<L::Kind>> {
     // SAFETY: as in `opened`.
     unsafe { OpaqueHandle::peek(lock.cast::<Opened<L>>()) }
+}
+
+/// What the fast path of this kind goes on with, as [`OpaqueHandle::find`].
+///
+/// # Safety
+/// As [`opened`].
+#[inline(always)]
+pub unsafe fn find<'a, L: OpaqueLock>(lock: *const L) -> Option<(&'a Handle<L::Kind>, &'a ThreadLine)> {
+    // SAFETY: as in `opened`.
+    unsafe { OpaqueHandle::find(lock.cast::<Opened<L>>(), false) }
 }
 
 /// Puts a new C handle of a lock, which `open` opens, into `place`.
@@ -80,7 +104,10 @@ pub unsafe fn close<L: OpaqueLock>(lock: *mut L) -> i32 {
 /// as a call.
 pub trait FastEntry<K: LockKind>: Copy {
     /// Takes the lock, if nothing is in the way. Returns the fencing token.
-    fn enter(self, lock: &Handle<K>) -> Option<u64>;
+    ///
+    /// # Safety
+    /// The calling thread's line was found by the lock's key.
+    unsafe fn enter(self, lock: &Handle<K>, line: &ThreadLine) -> Option<u64>;
 }
 
 /// All of a lock that may be biased to its last holder.
@@ -89,8 +116,9 @@ pub struct Everything;
 
 impl<K: LockKind> FastEntry<K> for Everything {
     #[inline(always)]
-    fn enter(self, lock: &Handle<K>) -> Option<u64> {
-        lock.lock_biased()
+    unsafe fn enter(self, lock: &Handle<K>, line: &ThreadLine) -> Option<u64> {
+        // SAFETY: the caller's promise.
+        unsafe { lock.lock_biased_at(line) }
     }
 }
 
@@ -109,13 +137,13 @@ pub unsafe fn lock_biased<L: OpaqueLock>(
     unsafe {
         // Apart, so that nothing is asked about `acquired` afterwards.
         if acquired.is_null() {
-            return matches!(peek(lock), Some(lock) if entry.enter(lock).is_some());
+            return matches!(find(lock), Some((lock, line)) if entry.enter(lock, line).is_some());
         }
         if !is_of_our_size(acquired) {
             return false;
         }
-        let Some(lock) = peek(lock) else { return false };
-        let Some(fencing_token) = entry.enter(lock) else { return false };
+        let Some((lock, line)) = find(lock) else { return false };
+        let Some(fencing_token) = entry.enter(lock, line) else { return false };
         tell_alone(acquired, fencing_token);
         true
     }

@@ -8,7 +8,7 @@ use super::{
     operations::{self, FastEntry, OpaqueLock},
     slow_way::{self, Wait},
 };
-use crate::attach::fast_path::UnlockOutcome;
+use crate::attach::{cached::ThreadLine, fast_path::UnlockOutcome};
 use crate::kind::{Handle, RwLockKind};
 use std::{ffi::c_char, mem::offset_of, time::Duration};
 use turnlock_core::acquire::site::Limit;
@@ -129,8 +129,9 @@ struct In(Mode);
 
 impl FastEntry<RwLockKind> for In {
     #[inline(always)]
-    fn enter(self, lock: &Handle<RwLockKind>) -> Option<u64> {
-        lock.lock_biased_in(self.0)
+    unsafe fn enter(self, lock: &Handle<RwLockKind>, line: &ThreadLine) -> Option<u64> {
+        // SAFETY: the caller's promise.
+        unsafe { lock.lock_biased_in_at(line, self.0) }
     }
 }
 
@@ -323,8 +324,12 @@ pub unsafe extern "C" fn turnlock_rwlock_lock_upgradable_for(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn turnlock_rwlock_unlock(rwlock: *const turnlock_rwlock) -> i32 {
     // SAFETY: the caller's promise.
-    let handle = unsafe { operations::peek(rwlock) };
-    match handle.and_then(|rwlock| rwlock.unlock_biased(None)) {
+    let left = match unsafe { operations::find(rwlock) } {
+        // SAFETY: found by its key.
+        Some((lock, line)) => unsafe { lock.unlock_biased_at(line, None) },
+        None => None,
+    };
+    match left {
         Some(UnlockOutcome::Done) => TURNLOCK_OK,
         // SAFETY: the caller's promise.
         Some(UnlockOutcome::WasRevoked) => unsafe { slow_way::complete_unlock(rwlock) },

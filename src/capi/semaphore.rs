@@ -4,10 +4,11 @@ use super::{
     acquired::turnlock_acquired,
     boundary::{invalid, name, options, status},
     file::{lock_file, turnlock_file},
-    operations::{self, FastEntry, OpaqueLock},
+    handle::OpaqueHandle,
+    operations::{self, FastEntry, OpaqueLock, Opened},
     slow_way::{self, Wait},
 };
-use crate::attach::fast_path::UnlockOutcome;
+use crate::attach::{cached::ThreadLine, fast_path::UnlockOutcome};
 use crate::kind::{Handle, SemaphoreKind};
 use std::{ffi::c_char, mem::offset_of, time::Duration};
 use turnlock_core::error::status::TURNLOCK_OK;
@@ -115,8 +116,9 @@ struct Permits(u32);
 
 impl FastEntry<SemaphoreKind> for Permits {
     #[inline(always)]
-    fn enter(self, lock: &Handle<SemaphoreKind>) -> Option<u64> {
-        lock.permits_by_reservation(self.0)
+    unsafe fn enter(self, lock: &Handle<SemaphoreKind>, line: &ThreadLine) -> Option<u64> {
+        // SAFETY: the caller's promise.
+        unsafe { lock.permits_by_reservation_at(line, self.0) }
     }
 }
 
@@ -229,8 +231,12 @@ pub unsafe extern "C" fn turnlock_semaphore_release(
     permits: u32,
 ) -> i32 {
     // SAFETY: the caller's promise.
-    let handle = unsafe { operations::peek(semaphore) };
-    match handle.and_then(|lock| lock.release_by_reservation(permits)) {
+    let left = match unsafe { OpaqueHandle::find(semaphore.cast::<Opened<turnlock_semaphore>>(), true) } {
+        // SAFETY: found by its key.
+        Some((lock, line)) => unsafe { lock.release_by_reservation_at(line, permits) },
+        None => None,
+    };
+    match left {
         Some(UnlockOutcome::Done) => TURNLOCK_OK,
         // SAFETY: the caller's promise.
         Some(UnlockOutcome::WasRevoked) => unsafe { slow_way::complete_unlock(semaphore) },

@@ -3,7 +3,7 @@
 use super::{acquired::Acquired, directory::Found};
 use crate::attach::{
     attachment::Attachment,
-    cached::{FileKey, LocalOffset},
+    cached::{FileKey, LineKey, LocalOffset, ThreadLine},
     fast_path::{self, LockPointer, UnlockOutcome},
     file_handle::FileHandle,
     names::Name,
@@ -94,10 +94,9 @@ impl<K: LockKind> Handle<K> {
         // A thread of this process with a handle of the lock that had this region before could enter by what it left here
         // through this handle: a reservation, or a section as a reader.
         let is_slow = matches!(K::BIAS, BiasUse::Readers | BiasUse::Reservations) && !found.may_be_biased;
-        let key = if is_slow { FileKey::OF_NONE } else { FileKey::of_locks_in(&file.open) };
+        let of_file = if is_slow { FileKey::OF_NONE } else { FileKey::of_locks_in(&file.open) };
         let lock = LockPointer {
-            file: key,
-            word: file.open.word.word(),
+            key: LineKey { word: file.open.word.word(), file: of_file },
             region,
             local: LocalOffset::of(region),
             at,
@@ -171,8 +170,26 @@ impl<K: LockKind> Handle<K> {
         if K::BIAS != BiasUse::Owner {
             return None;
         }
-        // SAFETY: this handle keeps the file open.
-        unsafe { fast_path::take(self.lock) }
+        // SAFETY: found by this lock's key.
+        unsafe { self.lock_biased_at(self.lock.key.find()?) }
+    }
+
+    /// [`Handle::lock_biased`], by the calling thread's line.
+    ///
+    /// # Safety
+    /// `line` was found by this lock's key.
+    #[inline(always)]
+    pub unsafe fn lock_biased_at(&self, line: &ThreadLine) -> Option<u64> {
+        if K::BIAS != BiasUse::Owner {
+            return None;
+        }
+        // SAFETY: this handle keeps the file open; and the caller's promise.
+        unsafe { fast_path::take(self.lock, line) }
+    }
+
+    /// Returns how the line is found by which the calling thread takes it.
+    pub fn line_key(&self) -> LineKey {
+        self.lock.key
     }
 
     /// Takes the lock where [`Handle::lock_biased`] did not.
@@ -248,14 +265,28 @@ impl<K: LockKind> Handle<K> {
     /// parked, [`Handle::unlock_slowly`] does the rest. Neither panics nor calls anything.
     #[inline(always)]
     pub fn unlock_biased(&self, token: Option<u64>) -> Option<UnlockOutcome> {
-        match K::BIAS {
-            BiasUse::None => None,
-            // SAFETY: this handle keeps the file open.
-            BiasUse::Owner => unsafe { fast_path::leave(self.lock, token) },
-            // SAFETY: likewise.
-            BiasUse::Reservations => unsafe { fast_path::leave_permits(self.lock, token) },
-            // SAFETY: likewise.
-            BiasUse::Readers => unsafe { fast_path::leave_in_mode(self.lock, self.claims.readers(), token) },
+        if K::BIAS == BiasUse::None {
+            return None;
+        }
+        // SAFETY: found by this lock's key.
+        unsafe { self.unlock_biased_at(self.lock.key.find()?, token) }
+    }
+
+    /// [`Handle::unlock_biased`], by the calling thread's line.
+    ///
+    /// # Safety
+    /// As [`Handle::lock_biased_at`].
+    #[inline(always)]
+    pub unsafe fn unlock_biased_at(&self, line: &ThreadLine, token: Option<u64>) -> Option<UnlockOutcome> {
+        let lock = self.lock;
+        // SAFETY: this handle keeps the file open; and the caller's promise.
+        unsafe {
+            match K::BIAS {
+                BiasUse::None => None,
+                BiasUse::Owner => fast_path::leave(lock, line, token),
+                BiasUse::Reservations => fast_path::leave_permits(lock, line, token),
+                BiasUse::Readers => fast_path::leave_in_mode(lock, line, self.claims.readers(), token),
+            }
         }
     }
 

@@ -10,6 +10,7 @@ use super::{
 };
 use crate::attach::{
     attachment::Attachment,
+    cached::ThreadLine,
     calls::{AtHome, Doing},
     fast_path,
     file_handle::FileHandle,
@@ -379,7 +380,17 @@ impl Handle<RwLockKind> {
     /// token. Neither panics nor calls anything.
     #[inline(always)]
     pub fn lock_biased_in(&self, mode: Mode) -> Option<u64> {
-        // SAFETY: this handle keeps the file open.
-        unsafe { fast_path::take_in_mode(self.lock, self.claims.readers(), mode) }
+        // SAFETY: found by this lock's key.
+        unsafe { self.lock_biased_in_at(self.lock.key.find()?, mode) }
+    }
+
+    /// [`Handle::lock_biased_in`], by the calling thread's line.
+    ///
+    /// # Safety
+    /// As [`Handle::lock_biased_at`].
+    #[inline(always)]
+    pub unsafe fn lock_biased_in_at(&self, line: &ThreadLine, mode: Mode) -> Option<u64> {
+        // SAFETY: this handle keeps the file open; and the caller's promise.
+        unsafe { fast_path::take_in_mode(self.lock, line, self.claims.readers(), mode) }
     }
 }

@@ -9,6 +9,7 @@ use super::{
 };
 use crate::attach::{
     attachment::Attachment,
+    cached::ThreadLine,
     calls::{AtHome, Doing},
     fast_path::{self, UnlockOutcome},
     file_handle::FileHandle,
@@ -235,8 +236,18 @@ impl Handle<SemaphoreKind> {
     /// anything.
     #[inline(always)]
     pub fn permits_by_reservation(&self, weight: u32) -> Option<u64> {
-        // SAFETY: this handle keeps the file open.
-        unsafe { fast_path::take_permits(self.lock, weight) }
+        // SAFETY: found by this lock's key.
+        unsafe { self.permits_by_reservation_at(self.lock.key.find()?, weight) }
+    }
+
+    /// [`Handle::permits_by_reservation`], by the calling thread's line.
+    ///
+    /// # Safety
+    /// As [`Handle::lock_biased_at`].
+    #[inline(always)]
+    pub unsafe fn permits_by_reservation_at(&self, line: &ThreadLine, weight: u32) -> Option<u64> {
+        // SAFETY: this handle keeps the file open; and the caller's promise.
+        unsafe { fast_path::take_permits(self.lock, line, weight) }
     }
 
     /// Does what [`Handle::permits_by_reservation`] does, as `participant`, if the calling thread is its home thread.
@@ -259,11 +270,15 @@ impl Handle<SemaphoreKind> {
     }
 
     /// Gives back `permits` permits that the calling thread has by its reservation, if these are all that it has. `None`: they
-    /// are not, and nothing was done. Neither panics nor calls anything.
+    /// are not, and nothing was done. Neither panics nor calls anything. `line`: the calling thread's, if it has one slot in each of
+    /// its files.
+    ///
+    /// # Safety
+    /// `line` was found by [`crate::attach::cached::LineKey::find_sole`] of this lock's key.
     #[inline(always)]
-    pub fn release_by_reservation(&self, permits: u32) -> Option<UnlockOutcome> {
-        // SAFETY: this handle keeps the file open.
-        unsafe { fast_path::release_permits(self.lock, permits) }
+    pub unsafe fn release_by_reservation_at(&self, line: &ThreadLine, permits: u32) -> Option<UnlockOutcome> {
+        // SAFETY: this handle keeps the file open; and the caller's promise.
+        unsafe { fast_path::release_permits(self.lock, line, permits) }
     }
 }
 

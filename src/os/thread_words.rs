@@ -23,6 +23,11 @@ impl ThreadWord {
         (0..WORDS).map(|word| Self(words::place(word)))
     }
 
+    /// Returns one of them.
+    pub fn any() -> Self {
+        Self(words::place(0))
+    }
+
     /// Returns the calling thread's word: what it was set to, or zeros that are never changed.
     #[inline(always)]
     pub fn get<T: Wipeable>(self) -> *const T {

@@ -47,6 +47,13 @@ fn no_call_is_a_cancellation_point() {
     Program::new("cancel").passes(&[]);
 }
 
+// --- handles ---
+
+#[test]
+fn handles_of_another_kind_and_closed_ones_do_not_pass_by_the_fast_path() {
+    Program::new("wrong_handle").passes(&[]);
+}
+
 // --- signals, and handlers of fork ---
 
 #[test]
@@ -253,6 +260,16 @@ mod with_mutants {
     #[test]
     fn an_entry_in_the_file_before_the_threads_own_word_is_caught() {
         is_caught(Mutant::HeldBeforeLocal, "signal_reentry", &["biased"], &["FAIL"]);
+    }
+
+    #[test]
+    fn a_handle_that_passes_for_one_of_another_kind_is_caught() {
+        is_caught(Mutant::FileOfEveryKind, "wrong_handle", &[], &["FAIL"]);
+    }
+
+    #[test]
+    fn a_closed_handle_that_still_names_its_file_is_caught() {
+        is_caught(Mutant::FileOutlivesHandle, "wrong_handle", &[], &["FAIL"]);
     }
 
     #[test]

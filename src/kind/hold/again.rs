@@ -79,7 +79,7 @@ impl Again {
             _ => (NO_FAST_PATH, 0),
         };
         // In a file that records, say.
-        let has_none = of_any!(AnyHandleRef, lock, handle => handle.lock.file == FileKey::OF_NONE);
+        let has_none = of_any!(AnyHandleRef, lock, handle => handle.lock.key.file == FileKey::OF_NONE);
         let kind = if has_none { NO_FAST_PATH } else { kind };
         // Relaxed, all of them: see above.
         self.region.store(lock.region(), Relaxed);
