@@ -69,6 +69,111 @@ pub fn prefetch_for_writing(word: &AtomicU64) {
     let _ = word;
 }
 
+/// Compares a word where it lies, and goes on only if it is so: else the function returns `false`.
+///
+/// Compilers load an atomic word into a register before they compare it. On x86-64 this is one instruction less, and takes up no
+/// register. The load is one of the machine's, aligned, of a word to which there is a reference; so relaxed, and acquire where the
+/// compiler is told that memory may have changed. Elsewhere, and under a checker, the first expression says the same.
+#[cfg(all(target_arch = "x86_64", target_pointer_width = "64", not(any(loom, shuttle))))]
+macro_rules! go_on_if {
+    ($so:expr; $compare:literal, unless $jump:literal, $($operands:tt)*) => {
+        // SAFETY: reads a word to which there is a reference, and changes nothing. Either end is one of the function.
+        unsafe {
+            core::arch::asm!($compare, concat!($jump, " {no}"), no = label { return false }, $($operands)*);
+        }
+    };
+}
+#[cfg(not(all(target_arch = "x86_64", target_pointer_width = "64", not(any(loom, shuttle)))))]
+macro_rules! go_on_if {
+    ($so:expr; $($assembly:tt)*) => {
+        if !$so {
+            return false;
+        }
+    };
+}
+
+/// Returns whether the word is this number, its sign extended: a relaxed load.
+#[inline(always)]
+pub fn is<const NUMBER: i32>(word: &AtomicU64) -> bool {
+    go_on_if!(
+        word.load(Ordering::Relaxed) == i64::from(NUMBER).cast_unsigned();
+        "cmp qword ptr [{word}], {number}", unless "jne",
+        word = in(reg) word, number = const NUMBER, options(nostack, readonly)
+    );
+    true
+}
+
+/// Returns whether the word, as a signed number, is more than 0: a relaxed load.
+#[inline(always)]
+pub fn is_positive(word: &AtomicU64) -> bool {
+    go_on_if!(
+        word.load(Ordering::Relaxed).cast_signed() > 0;
+        "cmp qword ptr [{word}], 0", unless "jle",
+        word = in(reg) word, options(nostack, readonly)
+    );
+    true
+}
+
+/// Returns whether the word is this number: an acquire load, whose partner is the caller's.
+#[inline(always)]
+pub fn equals(word: &AtomicU64, number: u64) -> bool {
+    // Not `readonly`: no access behind it is moved before it.
+    go_on_if!(
+        word.load(Ordering::Acquire) == number;
+        "cmp qword ptr [{word}], {number}", unless "jne",
+        word = in(reg) word, number = in(reg) number, options(nostack)
+    );
+    true
+}
+
+/// Returns whether one of the words is this number: a relaxed load.
+#[inline(always)]
+pub fn one_equals<const AT: usize, const N: usize>(words: &[AtomicUsize; N], number: usize) -> bool {
+    const { assert!(AT < N) };
+    go_on_if!(
+        words[AT].load(Ordering::Relaxed) == number;
+        "cmp qword ptr [{words} + 8 * {at}], {number}", unless "jne",
+        words = in(reg) words, at = const AT, number = in(reg) number, options(nostack, readonly)
+    );
+    true
+}
+
+/// [`one_equals`], of words that are as long everywhere.
+#[inline(always)]
+pub fn one_of_64_equals<const AT: usize, const N: usize>(words: &[AtomicU64; N], number: u64) -> bool {
+    const { assert!(AT < N) };
+    go_on_if!(
+        words[AT].load(Ordering::Relaxed) == number;
+        "cmp qword ptr [{words} + 8 * {at}], {number}", unless "jne",
+        words = in(reg) words, at = const AT, number = in(reg) number, options(nostack, readonly)
+    );
+    true
+}
+
+/// Returns whether the lower half of one of the words is this number: a relaxed load.
+#[inline(always)]
+pub fn low_half_is<const AT: usize, const NUMBER: u32, const N: usize>(words: &[AtomicU64; N]) -> bool {
+    const { assert!(AT < N) };
+    go_on_if!(
+        words[AT].load(Ordering::Relaxed) as u32 == NUMBER;
+        "cmp dword ptr [{words} + 8 * {at}], {number}", unless "jne",
+        words = in(reg) words, at = const AT, number = const NUMBER, options(nostack, readonly)
+    );
+    true
+}
+
+/// Returns whether the upper half of one of the words is this number: a relaxed load.
+#[inline(always)]
+pub fn high_half_equals<const AT: usize, const N: usize>(words: &[AtomicU64; N], number: u32) -> bool {
+    const { assert!(AT < N) };
+    go_on_if!(
+        (words[AT].load(Ordering::Relaxed) >> 32) as u32 == number;
+        "cmp dword ptr [{words} + 8 * {at} + 4], {number:e}", unless "jne",
+        words = in(reg) words, at = const AT, number = in(reg) number, options(nostack, readonly)
+    );
+    true
+}
+
 /// Tells the processor that this is a spin loop.
 #[inline]
 pub fn spin_hint() {

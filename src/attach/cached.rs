@@ -91,10 +91,12 @@ pub struct ThreadLine {
     sole: Cell<FileKey>,
 }
 
-/// The line of an attachment that threads share. Zeros have no home thread.
+/// The line of an attachment that threads share. Zeros have no home thread. The calls come first: what is compared most often lies where
+/// the line does.
+#[repr(C)]
 pub struct HomeLine {
-    pub(super) line: Line,
     pub(super) calls: Calls,
+    pub(super) line: Line,
 }
 
 // SAFETY: numbers, pointers and atomics: zeros are a value, and nothing to drop.

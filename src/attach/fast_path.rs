@@ -8,8 +8,8 @@ use super::{
     cached::{Cached, FileKey, HomeLine, Line, LineBarrier, LineKey, LocalOffset, ThreadLine},
     calls::AtHome,
 };
-use crate::layout::{Cell, LockWords, RegionPointer, RegionWord};
-use crate::registers::{self, Claimed, FileClaims};
+use crate::layout::{Cell, CellOffset, LockWords, RegionPointer, RegionWord};
+use crate::registers::{self, Claimed, EvictionInCell, FileClaims};
 use std::{hint::assert_unchecked, ptr};
 use turnlock_core::acquire::{
     fast_path::FastPath,
@@ -73,6 +73,8 @@ pub struct At<'a> {
     light: LineBarrier<'a>,
     words: &'a LockWords,
     cell: &'a Cell,
+    /// Where that lies in which region, if the address was only computed for this.
+    computed: Option<(RegionPointer, CellOffset)>,
 }
 
 impl<'a> At<'a> {
@@ -83,7 +85,8 @@ impl<'a> At<'a> {
         // SAFETY: pointer and cell offset were computed from views of the same file, whose mapping lives as long as it does.
         unsafe {
             let (words, cell) = lock.at.words(line.cell);
-            Self { local, mode_word, line, light: line.light(), words, cell }
+            let computed = Some((lock.at, line.cell));
+            Self { local, mode_word, line, light: line.light(), words, cell, computed }
         }
     }
 
@@ -129,6 +132,7 @@ impl<'a> At<'a> {
                 light: home.line.light(),
                 words,
                 cell,
+                computed: None,
             }
         }
     }
@@ -164,7 +168,7 @@ impl<'a> At<'a> {
         let path = self.path();
         Some(match path.local.taken_by(token)? {
             TakenBy::Bias => path.end_as_reader(registers::shared_bias(self.words, readers), false),
-            TakenBy::Reservation => path.end_reserved(self.reservation()),
+            TakenBy::Reservation => path.end_reserved(Self::reservation(self.cell_here())),
         })
     }
 
@@ -190,24 +194,35 @@ impl<'a> At<'a> {
     #[inline(always)]
     fn reenter(&self, relation: Relation, claim: Claim) -> Option<u64> {
         let note = || Claimed::note(self.mode_word, claim);
-        self.path().reenter(self.reservation(), (self.claims(relation), 0), claim, note)
+        let cell = self.cell_here();
+        self.path().reenter(Self::reservation(cell), (self.claims(cell, relation), 0), claim, note)
     }
 
     /// As the function of [`FastPath`] of this name.
     #[inline(always)]
     pub fn leave_reserved(&self, token: Option<u64>) -> Option<UnlockOutcome> {
-        self.path().leave_reserved(self.reservation(), token)
+        self.path().leave_reserved(Self::reservation(self.cell_here()), token)
+    }
+
+    /// The cell, for the ways by a reservation, which compare what is in it.
+    #[inline(always)]
+    fn cell_here(&self) -> &'a Cell {
+        match self.computed {
+            // SAFETY: as in `At::new`.
+            Some((region, offset)) => unsafe { region.cell_here(offset) },
+            None => self.cell,
+        }
     }
 
     #[inline(always)]
-    fn reservation(&self) -> Reservation<'a> {
-        Reservation { held: &self.cell.held, eviction: registers::eviction(self.cell) }
+    fn reservation(cell: &Cell) -> Reservation<'_, EvictionInCell<'_>> {
+        Reservation { held: &cell.held, eviction: EvictionInCell(cell) }
     }
 
     /// The claims of a lock of which only the participant's own is asked for, as slot 0.
     #[inline(always)]
-    fn claims(&self, relation: Relation) -> InCells<'a, Cell> {
-        InCells { cells: std::slice::from_ref(self.cell), relation, permits: &self.words.permits }
+    fn claims(&self, cell: &'a Cell, relation: Relation) -> InCells<'a, Cell> {
+        InCells { cells: std::slice::from_ref(cell), relation, permits: &self.words.permits }
     }
 }
 

@@ -246,15 +246,16 @@ unsafe fn acquire_by_fast_path<const HEARD: bool>(
         let Some((own, wanted)) = peek_both(hold, request) else {
             return acquire_slowly(hold, request, acquired);
         };
-        if let Some(serial) = peek_lock::<turnlock_mutex>(wanted.lock) {
-            if wanted.is_plain_and_exclusive() {
-                return end::<HEARD>(own.lock_again(serial), hold, request, acquired);
-            }
-        } else if peek_lock::<turnlock_rwlock>(wanted.lock).is_some() {
-            if wanted.mode == TURNLOCK_MODE_EXCLUSIVE {
+        // First the kind that has the longest way.
+        if peek_lock::<turnlock_rwlock>(wanted.lock).is_some() {
+            if wanted.is_just(TURNLOCK_MODE_EXCLUSIVE) {
                 return acquire_in::<EXCLUSIVE, HEARD>(hold, request, acquired);
-            } else if wanted.mode == TURNLOCK_MODE_SHARED {
+            } else if wanted.is_just(TURNLOCK_MODE_SHARED) {
                 return acquire_in::<SHARED, HEARD>(hold, request, acquired);
+            }
+        } else if let Some(serial) = peek_lock::<turnlock_mutex>(wanted.lock) {
+            if wanted.is_plain(wanted.permits) {
+                return end::<HEARD>(own.lock_again(serial), hold, request, acquired);
             }
         } else if peek_lock::<turnlock_semaphore>(wanted.lock).is_some() {
             return acquire_permits::<HEARD>(hold, request, acquired);
@@ -276,13 +277,12 @@ unsafe extern "C" fn acquire_in<const MODE: u32, const HEARD: bool>(
     // SAFETY: the caller's promise.
     unsafe {
         let (own, wanted) = (OpaqueHandle::behind(hold.cast::<OpaqueHandle<Hold>>()), &*request);
-        if !wanted.is_plain(wanted.permits) {
+        if !wanted.is_plain_but_mode() {
             return acquire_slowly(hold, request, acquired);
         }
         let rwlock = wanted.lock.cast::<Opened<turnlock_rwlock>>();
-        let (serial, behind) = (OpaqueHandle::serial(rwlock), OpaqueHandle::behind(rwlock));
         let mode = if MODE == Mode::Exclusive as u32 { Mode::Exclusive } else { Mode::Shared };
-        end::<HEARD>(own.lock_again_in(serial, behind, mode), hold, request, acquired)
+        end::<HEARD>(own.lock_again_in(OpaqueHandle::serial(rwlock), mode), hold, request, acquired)
     }
 }
 
@@ -299,7 +299,7 @@ unsafe extern "C" fn acquire_permits<const HEARD: bool>(
     // SAFETY: the caller's promise.
     unsafe {
         let (own, wanted) = (OpaqueHandle::behind(hold.cast::<OpaqueHandle<Hold>>()), &*request);
-        if !wanted.is_plain(wanted.mode) {
+        if !wanted.is_plain(0) {
             return acquire_slowly(hold, request, acquired);
         }
         let serial = OpaqueHandle::serial(wanted.lock.cast::<Opened<turnlock_semaphore>>());

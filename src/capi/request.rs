@@ -71,13 +71,12 @@ pub struct turnlock_request {
     pub group: u64,
 }
 
-const SMALLEST: usize = offset_of!(turnlock_request, key_count) + size_of::<usize>();
-// See `turnlock_request::is_plain_and_exclusive`.
+// See `turnlock_request::two_from`.
 const _: () = assert!(
-    offset_of!(turnlock_request, mode) % align_of::<u64>() == 0
-        && offset_of!(turnlock_request, flags) == offset_of!(turnlock_request, mode) + 4
-        && TURNLOCK_MODE_EXCLUSIVE == 0
+    offset_of!(turnlock_request, flags) == offset_of!(turnlock_request, mode) + 4
+        && offset_of!(turnlock_request, permits) == offset_of!(turnlock_request, flags) + 4
 );
+const SMALLEST: usize = offset_of!(turnlock_request, key_count) + size_of::<usize>();
 
 impl turnlock_request {
     /// Returns the request at `given`.
@@ -98,25 +97,39 @@ impl turnlock_request {
         Ok(request)
     }
 
-    /// Returns whether a fast path may take what it wants, however long that takes: it has nothing that the slow way looks at, and
-    /// `other` is 0: what else of it is to be 0 for this kind of lock.
+    /// Returns whether `mode` is its mode, and it has no flags.
     #[inline(always)]
-    pub(super) fn is_plain(&self, other: u32) -> bool {
-        // One of the waits that there are, the numbers from 0 to 3.
-        let wait = self.wait & !TURNLOCK_WAIT_UNTIL;
-        (self.range_count | self.key_count | (other | self.flags | wait) as usize) as u64 | self.group == 0
+    pub(super) fn is_just(&self, mode: u32) -> bool {
+        // In one load.
+        self.two_from(offset_of!(Self, mode)) == u64::from(mode)
     }
 
-    /// [`turnlock_request::is_plain`], for everything of a lock.
+    /// Returns whether a fast path may take what it wants exclusively, however long that takes: it has nothing that the slow way looks
+    /// at, and `other` is 0: what else of it is to be 0 for this kind of lock.
     #[inline(always)]
-    pub(super) fn is_plain_and_exclusive(&self) -> bool {
-        let wait = self.wait & !TURNLOCK_WAIT_UNTIL;
-        // SAFETY: the two lie side by side, and the first of them where a word may lie.
-        let mode_and_flags =
-            unsafe { (&raw const *self).byte_add(offset_of!(Self, mode)).cast::<u64>().read() };
-        let parts = (self.range_count | self.key_count) as u64 | self.group;
+    pub(super) fn is_plain(&self, other: u32) -> bool {
         // TURNLOCK_MODE_EXCLUSIVE is 0.
-        parts | mode_and_flags | u64::from(wait | self.permits) == 0
+        self.is_plain_so(u64::from(other) | self.two_from(offset_of!(Self, mode)))
+    }
+
+    /// [`turnlock_request::is_plain`] of a lock without permits, where [`turnlock_request::is_just`] said yes.
+    #[inline(always)]
+    pub(super) fn is_plain_but_mode(&self) -> bool {
+        self.is_plain_so(self.two_from(offset_of!(Self, flags)))
+    }
+
+    #[inline(always)]
+    fn is_plain_so(&self, other: u64) -> bool {
+        // One of the waits that there are, the numbers from 0 to 3.
+        self.wait <= TURNLOCK_WAIT_UNTIL
+            && other | (self.range_count | self.key_count) as u64 | self.group == 0
+    }
+
+    /// Returns the two members of 4 bytes at this offset, as a word in which the first is the lower half.
+    #[inline(always)]
+    fn two_from(&self, offset: usize) -> u64 {
+        // SAFETY: within the struct, of numbers, as is asserted above.
+        u64::from_le(unsafe { (&raw const *self).byte_add(offset).cast::<u64>().read_unaligned() })
     }
 
     /// Returns how long to wait.

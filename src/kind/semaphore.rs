@@ -119,19 +119,19 @@ impl Semaphore {
     /// # Errors
     /// [`Error::Permits`] for none, or more than there are, also after a [`Semaphore::resize`] meanwhile; [`Error::Deadlock`]
     /// if this thread has so many that it would wait for itself; others as [`super::Mutex::lock`].
-    #[inline]
+    #[inline(always)]
     pub fn acquire(&self, permits: u32) -> Result<Permits<'_>> {
         Ok(Guard::new(&self.0, self.0.permits_within(permits, Limit::Forever)?))
     }
 
     /// Does what [`Semaphore::acquire`] does if that needs no wait, else [`Error::WouldBlock`].
-    #[inline]
+    #[inline(always)]
     pub fn try_acquire(&self, permits: u32) -> Result<Permits<'_>> {
         Ok(Guard::new(&self.0, self.0.permits_within(permits, Limit::Never)?))
     }
 
     /// Does what [`Semaphore::acquire`] does, waiting for at most `limit`, then [`Error::TimedOut`].
-    #[inline]
+    #[inline(always)]
     pub fn acquire_for(&self, permits: u32, limit: Duration) -> Result<Permits<'_>> {
         Ok(Guard::new(&self.0, self.0.permits_within(permits, Limit::For(limit))?))
     }

@@ -1,7 +1,10 @@
 //! One lock's region: the words of the lock, the registers `number`, and a cell for each slot.
 
 use super::Text;
-use std::mem::{offset_of, size_of};
+use std::{
+    mem::{offset_of, size_of},
+    ptr,
+};
 use turnlock_core::sync::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
 /// The words that belong to the lock rather than to a slot.
@@ -192,6 +195,24 @@ pub struct Cell {
     pub dead_first: AtomicU64,
     /// The second half.
     pub dead_last: AtomicU64,
+}
+
+impl Cell {
+    /// Of how many words of 8 bytes it is made.
+    pub const WORDS: usize = size_of::<Self>() / 8;
+    /// Which of them is `doorway`.
+    pub const DOORWAY: usize = offset_of!(Self, doorway) / 8;
+    /// Which is the mode word of its claim.
+    pub const MODE_WORD: usize = (offset_of!(Self, claim) + offset_of!(ClaimCell, mode_word)) / 8;
+    /// Which is the first half of its claim's extent.
+    pub const FIRST: usize = (offset_of!(Self, claim) + offset_of!(ClaimCell, first)) / 8;
+
+    /// Returns it as words, of which those above are meant.
+    #[inline(always)]
+    pub fn words(&self) -> &[AtomicU64; Self::WORDS] {
+        // SAFETY: atomic numbers side by side, all of it, and aligned.
+        unsafe { &*ptr::from_ref(self).cast() }
+    }
 }
 
 /// A claim.

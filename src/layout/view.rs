@@ -94,6 +94,37 @@ impl RegionPointer {
         unsafe { (self.0.as_ref(), self.0.byte_add(offset.0).cast().as_ref()) }
     }
 
+    /// Returns the cell at `offset` for a way that compares what is in it, while others only store there: the address is computed where this
+    /// is called, in one instruction, and not for all of them.
+    ///
+    /// # Safety
+    /// As [`RegionPointer::words`].
+    #[cfg_attr(
+        all(target_arch = "x86_64", target_pointer_width = "64"),
+        expect(clippy::pointers_in_nomem_asm_block, reason = "the sum of two addresses")
+    )]
+    #[inline(always)]
+    pub unsafe fn cell_here<'map>(self, offset: CellOffset) -> &'map Cell {
+        #[cfg(all(target_arch = "x86_64", target_pointer_width = "64"))]
+        // SAFETY: the sum that `words` computes; and as there.
+        unsafe {
+            let cell: *const Cell;
+            std::arch::asm!(
+                "lea {cell}, [{region} + {offset}]",
+                cell = lateout(reg) cell,
+                region = in(reg) self.0.as_ptr(),
+                offset = in(reg) offset.0,
+                options(pure, nomem, nostack, preserves_flags)
+            );
+            &*cell
+        }
+        #[cfg(not(all(target_arch = "x86_64", target_pointer_width = "64")))]
+        // SAFETY: as in `words`.
+        unsafe {
+            self.0.byte_add(offset.0).cast().as_ref()
+        }
+    }
+
     /// Returns the lock's words.
     ///
     /// # Safety

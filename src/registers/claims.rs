@@ -6,7 +6,7 @@ use turnlock_core::algorithm::{
     claim::{Always, Claim, ClaimCell, ClaimWords, InCells, Mode, Relation},
     shared_bias::ReadersMark,
 };
-use turnlock_core::sync::{AtomicU64, Ordering::Relaxed};
+use turnlock_core::sync::{AtomicU64, Ordering::Relaxed, high_half_equals, low_half_is, one_of_64_equals};
 
 /// What the participants of a lock claim of it, whichever file it is in.
 pub trait FileClaims: Copy + 'static {
@@ -133,5 +133,28 @@ impl ClaimCell for Cell {
     #[inline]
     fn claim(&self) -> ClaimWords<'_> {
         ClaimWords { mode_word: &self.claim.mode_word, first: &self.claim.first, last: &self.claim.last }
+    }
+
+    #[inline(always)]
+    fn is_reserved_as(&self, mode: Mode) -> bool {
+        const RESERVED: u32 = Mode::Reserved as u32;
+        const READING: u32 = Mode::ReservedReading as u32;
+        match mode {
+            Mode::Reserved => low_half_is::<{ Self::MODE_WORD }, RESERVED, { Self::WORDS }>(self.words()),
+            Mode::ReservedReading => {
+                low_half_is::<{ Self::MODE_WORD }, READING, { Self::WORDS }>(self.words())
+            }
+            _ => false,
+        }
+    }
+
+    #[inline(always)]
+    fn has_weight(&self, weight: u32) -> bool {
+        high_half_equals::<{ Self::MODE_WORD }, { Self::WORDS }>(self.words(), weight)
+    }
+
+    #[inline(always)]
+    fn has_first(&self, first: u64) -> bool {
+        one_of_64_equals::<{ Self::FIRST }, { Self::WORDS }>(self.words(), first)
     }
 }

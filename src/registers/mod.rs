@@ -23,7 +23,7 @@ use turnlock_core::algorithm::{
     bakery::{Bakery, Line},
     bias::{Bias, BiasPolicy},
     claim::{Claims, HoldClass, Relation},
-    eviction::{Eviction, MOST_SLOTS},
+    eviction::{Eviction, EvictionWords, MOST_SLOTS},
     link::Link,
     ownership::Ownership,
     ring::{InWords, MachineCell, MachineWords},
@@ -33,7 +33,7 @@ use turnlock_core::event::{Event, Happening};
 use turnlock_core::sync::{
     AtomicU32, AtomicU64,
     Ordering::{Acquire, Relaxed, Release},
-    full_fence,
+    full_fence, one_of_64_equals,
 };
 use turnlock_core::wait::{Bell, CalledWord, ParkingSpot, Standby, name_of};
 
@@ -213,6 +213,17 @@ pub fn bias(words: &LockWords) -> Bias<'_> {
 #[inline(always)]
 pub fn eviction(cell: &Cell) -> Eviction<'_> {
     Eviction { doorway: &cell.doorway, evicted: &cell.evicted }
+}
+
+/// The words by which one slot is evicted, in its cell.
+#[derive(Clone, Copy)]
+pub struct EvictionInCell<'a>(pub &'a Cell);
+
+impl EvictionWords for EvictionInCell<'_> {
+    #[inline(always)]
+    fn is_evicted(&self) -> bool {
+        one_of_64_equals::<{ Cell::DOORWAY }, { Cell::WORDS }>(self.0.words(), self.0.evicted.load(Relaxed))
+    }
 }
 
 /// Returns a rwlock's bias word.

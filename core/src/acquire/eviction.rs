@@ -4,7 +4,7 @@ use super::site::{Attempt, Discipline, HeadOf, Lock, Overdue, QueueHead, Site, W
 use crate::algorithm::{
     Place, Protocol,
     bakery::Registers,
-    eviction::{Eviction, Skipped},
+    eviction::{Eviction, EvictionWords, Skipped},
 };
 use crate::error::Result;
 use crate::event::{Event, Happening};
@@ -164,7 +164,7 @@ fn note_passed_over<S: Site>(site: &S, slot: usize) {
 /// As [`Site::heavy_barrier`]: refused from now on.
 pub fn pass_the_barrier<S: Site>(site: &S) -> Result<()> {
     trace::at(Step::Evict);
-    // Partner: the barrier in `Eviction::publish_trying`, between its `held` = TRYING and its look at `evicted`. If ours comes first, the
+    // Partner: the barrier in `EvictionWords::publish_trying`, between its `held` = TRYING and its look at `evicted`. If ours comes first, the
     // evicted participant sees that it lost its place; if theirs does, we see its `held`, and do not pass over it.
     mutants::full_fence_unless(Mutant::NoFenceToEvict);
     site.heavy_barrier()

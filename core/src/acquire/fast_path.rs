@@ -14,6 +14,7 @@ use super::local::{Holding, LocalState, TakenBy};
 use crate::algorithm::{
     bias::{Bias, BiasWord, Mark},
     claim::{Claims, Reentry},
+    eviction::EvictionWords,
     light_barrier::LightBarrier,
     ownership::Ownership,
     reservation::Reservation,
@@ -129,7 +130,7 @@ impl<L: LightBarrier> FastPath<'_, L> {
     #[inline(always)]
     pub fn reenter<C: Claims>(
         &self,
-        reservation: Reservation<'_>,
+        reservation: Reservation<'_, impl EvictionWords>,
         (claims, me): (C, usize),
         claim: C::Claim,
         note: impl FnOnce(),
@@ -161,13 +162,17 @@ impl<L: LightBarrier> FastPath<'_, L> {
 
     /// Unlocks what [`FastPath::reenter`] took, and [`FastPath::leave_as_reader`] does not leave. As [`FastPath::leave_as_owner`].
     #[inline(always)]
-    pub fn leave_reserved(&self, reservation: Reservation<'_>, token: Option<u64>) -> Option<UnlockOutcome> {
+    pub fn leave_reserved(
+        &self,
+        reservation: Reservation<'_, impl EvictionWords>,
+        token: Option<u64>,
+    ) -> Option<UnlockOutcome> {
         self.local.is_held_biased(token).then(|| self.end_reserved(reservation))
     }
 
     /// [`FastPath::leave_reserved`], where an unlock has begun, and no other thread may use the participant meanwhile.
     #[inline(always)]
-    pub fn end_reserved(&self, reservation: Reservation<'_>) -> UnlockOutcome {
+    pub fn end_reserved(&self, reservation: Reservation<'_, impl EvictionWords>) -> UnlockOutcome {
         self.end_leaving(false, |local| local.record_reservation(), || reservation.leave())
     }
 

@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::sync::{
     AtomicU64,
     Ordering::{Acquire, Relaxed, Release, SeqCst},
-    compiler_fence, spin_hint,
+    compiler_fence, equals, is, is_positive, spin_hint,
 };
 
 /// On the way in, or out. No token is that large.
@@ -19,10 +19,14 @@ const UNDER_WAY: u64 = u64::MAX;
 /// Nothing is held, and the last acquisition was a biased one: the lock may still be biased to this participant. Others
 /// do not look at the bias word before they stand in the queue: they would wait for its cache line twice, for reading
 /// and then for writing. No token is that large.
-const BIASED: u64 = u64::MAX - 1;
+const BIASED: u64 = as_word(BIASED_NUMBER);
+/// [`BIASED`], as [`is`] compares it.
+const BIASED_NUMBER: i32 = -2;
 /// Nothing is held, and the participant may still have a reservation in the queue ([`crate::algorithm::reservation`]). No
 /// token is that large.
-const RESERVED: u64 = u64::MAX - 2;
+const RESERVED: u64 = as_word(RESERVED_NUMBER);
+/// [`RESERVED`], likewise.
+const RESERVED_NUMBER: i32 = -3;
 /// Held, while one call does to it what only one may do at a time: it changes how it is held, or marks the data consistent. No
 /// token is that large.
 const CHANGING: u64 = u64::MAX - 3;
@@ -32,6 +36,10 @@ const UNBIASED: u64 = 1 << 63;
 /// ([`Ownership::has_tokens_for_bias`]). What came in by the other fast path that a lock of its kind has, the bias towards one
 /// participant or a reservation, has neither bit.
 const AMONG_READERS: u64 = 1 << 62;
+
+const fn as_word(number: i32) -> u64 {
+    (number as i64).cast_unsigned()
+}
 
 /// How often a call looks whether another call is done with what both change, which takes some hundred instructions
 /// unless the other waits.
@@ -86,7 +94,7 @@ impl LocalState<'_> {
     /// Returns whether nothing is held and the last acquisition was a biased one.
     #[inline(always)]
     pub fn may_be_biased(self) -> bool {
-        self.0.load(Relaxed) == BIASED
+        is::<BIASED_NUMBER>(self.0)
     }
 
     /// Records that nothing is held, after a biased acquisition.
@@ -99,7 +107,7 @@ impl LocalState<'_> {
     /// Returns whether nothing is held and a reservation may be left.
     #[inline(always)]
     pub fn may_have_reservation(self) -> bool {
-        self.0.load(Relaxed) == RESERVED
+        is::<RESERVED_NUMBER>(self.0)
     }
 
     /// Records that nothing is held, and a place retained.
@@ -252,8 +260,12 @@ impl LocalState<'_> {
     /// very token, where one is named).
     #[inline(always)]
     pub fn is_held_biased(self, token: Option<u64>) -> bool {
-        let word = self.0.load(Relaxed);
-        word != 0 && word & UNBIASED == 0 && token.is_none_or(|token| token == word)
+        match token {
+            // Neither 0 nor with the bit `UNBIASED`.
+            None => is_positive(self.0),
+            // Likewise: then the word is not either.
+            Some(token) => token.cast_signed() > 0 && equals(self.0, token),
+        }
     }
 
     /// Returns how the fast path took the lock (with this very token, where one is named). `None`: it is not held, or it was taken

@@ -33,6 +33,7 @@ use super::{
 use crate::sync::{
     AtomicU64, Ordering,
     Ordering::{AcqRel, Acquire, Relaxed, Release},
+    equals,
 };
 use crate::trace::{self, Step};
 
@@ -73,6 +74,11 @@ pub trait BiasWord {
     fn load(&self, order: Ordering) -> u64;
     /// Stores it.
     fn store(&self, value: u64, order: Ordering);
+    /// Returns whether it is this, by an acquire load.
+    #[inline(always)]
+    fn is(&self, value: u64) -> bool {
+        self.load(Acquire) == value
+    }
     /// Makes it `new` if it is `old`, with acquire and release order. Returns whether it was.
     fn compare_exchange(&self, old: u64, new: u64) -> bool;
 }
@@ -86,6 +92,11 @@ impl BiasWord for AtomicU64 {
     #[inline(always)]
     fn store(&self, value: u64, order: Ordering) {
         AtomicU64::store(self, value, order);
+    }
+
+    #[inline(always)]
+    fn is(&self, value: u64) -> bool {
+        equals(self, value)
     }
 
     fn compare_exchange(&self, old: u64, new: u64) -> bool {

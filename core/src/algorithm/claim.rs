@@ -27,15 +27,13 @@
 
 mod extent;
 mod mode;
+mod words;
 
 pub use extent::Extent;
 pub use mode::Mode;
-use mode::mode_word;
+pub use words::{ClaimCell, ClaimWords};
 
-use crate::sync::{
-    AtomicU32, AtomicU64,
-    Ordering::{Acquire, Relaxed, Release},
-};
+use crate::sync::{AtomicU32, Ordering::Acquire};
 
 /// The claims of one lock.
 pub trait Claims: Copy {
@@ -208,56 +206,6 @@ pub enum Relation {
     Groups,
 }
 
-/// The words of one claim, as memory.
-#[derive(Clone, Copy)]
-pub struct ClaimWords<'a> {
-    /// Mode in the low half, weight in the high one.
-    pub mode_word: &'a AtomicU64,
-    /// [`Extent::first`].
-    pub first: &'a AtomicU64,
-    /// [`Extent::last`].
-    pub last: &'a AtomicU64,
-}
-
-impl ClaimWords<'_> {
-    /// Writes mode and weight.
-    #[inline]
-    fn set_mode(&self, mode: Mode, weight: u32) {
-        // Release. Partner: the acquire load in `get`: a reader of it has what the slot did before, see above.
-        self.mode_word.store(mode_word(mode, weight), Release);
-    }
-
-    #[inline]
-    fn set(&self, Claim { mode, weight, extent }: Claim) {
-        self.first.store(extent.first, Release);
-        self.last.store(extent.last, Release);
-        self.set_mode(mode, weight);
-    }
-
-    /// Returns mode and weight.
-    #[inline(always)]
-    fn mode(&self) -> (Mode, u32) {
-        // Acquire, as in `get`.
-        let mode_word = self.mode_word.load(Acquire);
-        (Mode::of(mode_word as u32), (mode_word >> 32) as u32)
-    }
-
-    /// Returns the claim.
-    #[inline]
-    pub fn get(&self) -> Claim {
-        // Acquire, all three. Partners: the release stores in `set` and `set_mode`.
-        let (mode, weight) = self.mode();
-        let extent = Extent { first: self.first.load(Acquire), last: self.last.load(Acquire) };
-        Claim { mode, weight, extent }
-    }
-}
-
-/// Something that has the words of a slot's claim in it.
-pub trait ClaimCell {
-    /// Returns them.
-    fn claim(&self) -> ClaimWords<'_>;
-}
-
 /// Claims that conflict as the kind of lock says, in the cells of its slots.
 pub struct InCells<'a, C> {
     /// One for each slot.
@@ -361,8 +309,7 @@ impl<C: ClaimCell> Claims for InCells<'_, C> {
 
     #[inline(always)]
     fn has_capacity_changed(&self, me: usize) -> bool {
-        self.relation == Relation::Permits
-            && self.cells[me].claim().first.load(Relaxed) != u64::from(self.permits())
+        self.relation == Relation::Permits && !self.cells[me].has_first(u64::from(self.permits()))
     }
 
     #[inline(always)]
@@ -414,22 +361,20 @@ impl<C: ClaimCell> Claims for InCells<'_, C> {
 
     #[inline(always)]
     fn suits_reservation(&self, me: usize, claim: Claim) -> Option<Reentry> {
-        // Relaxed: the slot's own word.
-        let word = self.cells[me].claim().mode_word.load(Relaxed);
+        let cell = &self.cells[me];
         match self.relation {
             Relation::Modes => {
                 let (again, other) = claim.mode.reserved()?;
                 // The likely one by itself, so that it is one comparison.
-                if word as u32 == again as u32 {
+                if cell.is_reserved_as(again) {
                     return Some(Reentry::AsBefore);
                 }
-                (word as u32 == other as u32).then_some(Reentry::InOtherMode)
+                cell.is_reserved_as(other).then_some(Reentry::InOtherMode)
             }
             Relation::Permits => {
-                // Half by half, which takes no second register.
-                let (mode, weight) = (word as u32, (word >> 32) as u32);
-                let suits =
-                    claim.mode == Mode::Shared && mode == Mode::Reserved as u32 && weight == claim.weight;
+                let suits = claim.mode == Mode::Shared
+                    && cell.is_reserved_as(Mode::Reserved)
+                    && cell.has_weight(claim.weight);
                 suits.then_some(Reentry::AsBefore)
             }
             Relation::Always | Relation::Ranges | Relation::Keys | Relation::Groups => None,

@@ -33,6 +33,28 @@ use crate::sync::{
 /// Most slots that a lock may have.
 pub const MOST_SLOTS: usize = 4096;
 
+/// One slot's words for it, as its participant looks at them: where they lie in its cell, or anywhere.
+pub trait EvictionWords: Copy {
+    /// Returns whether the slot's present doorway lost its place: whether `evicted` is `doorway`. For observers it may be out of date by
+    /// the time it is read. Relaxed: nothing else is read by it.
+    fn is_evicted(&self) -> bool;
+
+    /// The entry step: no participant passes over the slot any more, until `held` is 0 again. `false`: it lost its
+    /// place, and nothing was done.
+    #[inline(always)]
+    fn publish_trying(&self, held: &AtomicU64, light: impl LightBarrier) -> bool {
+        held.store(TRYING, Relaxed);
+        // Partner: the barrier between the two halves of `evict`. If theirs comes first, we see that we lost our place; if
+        // ours does, they see that we enter.
+        light.pass();
+        if !self.is_evicted() {
+            return true;
+        }
+        Eviction::step_back(held);
+        false
+    }
+}
+
 /// One slot's words for it.
 #[derive(Clone, Copy)]
 pub struct Eviction<'a> {
@@ -40,6 +62,13 @@ pub struct Eviction<'a> {
     pub doorway: &'a AtomicU64,
     /// The latest of its doorways that others pass over.
     pub evicted: &'a AtomicU64,
+}
+
+impl EvictionWords for Eviction<'_> {
+    #[inline(always)]
+    fn is_evicted(&self) -> bool {
+        Eviction::is_evicted(self)
+    }
 }
 
 impl Eviction<'_> {
@@ -50,22 +79,6 @@ impl Eviction<'_> {
         // before it. That it is seen by a participant that sees us choose, where it matters, is the work of fences A
         // and B.
         self.doorway.store(self.doorway.load(Relaxed).wrapping_add(1), Release);
-    }
-
-    /// The entry step: no participant passes over the slot any more, until `held` is 0 again. `false`: it lost its
-    /// place, and nothing was done.
-    #[inline]
-    pub fn publish_trying(&self, held: &AtomicU64, light: impl LightBarrier) -> bool {
-        held.store(TRYING, Relaxed);
-        // Partner: the barrier between the two halves of `evict`. If theirs comes first, we see that we lost our place; if
-        // ours does, they see that we enter.
-        light.pass();
-        // Relaxed: nothing else is read by it.
-        if self.evicted.load(Relaxed) != self.doorway.load(Relaxed) {
-            return true;
-        }
-        Self::step_back(held);
-        false
     }
 
     /// Takes an entry step back: what only the queue head may do is done, and it goes on waiting.
@@ -94,10 +107,9 @@ impl Eviction<'_> {
         held.load(Acquire) == 0
     }
 
-    /// Returns whether the slot's present doorway lost its place. For observers.
+    /// See [`EvictionWords::is_evicted`].
     #[inline]
     pub fn is_evicted(&self) -> bool {
-        // Relaxed: it may be out of date by the time it is read.
         self.evicted.load(Relaxed) == self.doorway.load(Relaxed)
     }
 

@@ -25,7 +25,7 @@ use crate::mutants::{self, Mutant};
 use crate::sync::{
     AtomicBool, AtomicUsize,
     Ordering::{Acquire, Relaxed, Release, SeqCst},
-    compiler_fence,
+    compiler_fence, one_equals,
 };
 
 /// No thread has taken a lock yet.
@@ -84,12 +84,15 @@ pub trait Caller {
     fn heavy_barrier(&self) -> Result<()>;
 }
 
+const HOME: usize = 0;
+const DOING: usize = 1;
+
 /// The threads that are in a call on one participant.
+#[repr(C)]
 pub struct Calls {
-    /// The home thread, or one of the numbers above, which are no thread's.
-    home: AtomicUsize,
-    /// The [`Doing`] of the home thread, which alone writes it, or `TAKING_SLOWLY`, or its number; at last `NO_THREAD`.
-    doing: AtomicUsize,
+    /// `HOME`: the home thread, or one of the numbers above, which are no thread's. `DOING`: the [`Doing`] of the home thread, which
+    /// alone writes it, or `TAKING_SLOWLY`, or its number; at last `NO_THREAD`.
+    words: [AtomicUsize; 2],
     /// A thread takes a lock by the slow way.
     busy: AtomicBool,
 }
@@ -98,16 +101,28 @@ impl Calls {
     /// `by_fast_path`: a home thread may use the fast path.
     pub fn new(by_fast_path: bool) -> Self {
         Self {
-            home: AtomicUsize::new(if by_fast_path { NO_HOME } else { SHARED }),
-            doing: AtomicUsize::new(NO_THREAD),
+            words: [
+                AtomicUsize::new(if by_fast_path { NO_HOME } else { SHARED }),
+                AtomicUsize::new(NO_THREAD),
+            ],
             busy: AtomicBool::new(false),
         }
+    }
+
+    #[inline(always)]
+    fn home(&self) -> &AtomicUsize {
+        &self.words[HOME]
+    }
+
+    #[inline(always)]
+    fn doing(&self) -> &AtomicUsize {
+        &self.words[DOING]
     }
 
     /// Returns whether thread `me` is the home thread.
     #[inline(always)]
     pub fn is_home_of(&self, me: usize) -> bool {
-        self.home.load(Relaxed) == me
+        one_equals::<HOME, 2>(&self.words, me)
     }
 
     /// Begins what only the home thread does: if the calling thread is that, and no signal handler in the midst of a call, no other
@@ -117,19 +132,21 @@ impl Calls {
         let me = caller.me();
         // Relaxed: of another thread only the look below counts. That it is our number says that we are the home thread, and so that
         // no other writes it: there is one home thread, ever.
-        if self.doing.load(Relaxed) != me {
+        if !one_equals::<DOING, 2>(&self.words, me) {
             return None;
         }
-        self.doing.store(doing.0, Relaxed);
+        self.doing().store(doing.0, Relaxed);
         // Partner: the heavy barrier in `share`. If theirs comes first, we see that we have lost our rights; if ours does,
         // they see what we do.
         barrier();
         if !self.is_home_of(me) {
             // For good. Release, as in `AtHome::drop`.
-            self.doing.store(NO_THREAD, Release);
+            self.doing().store(NO_THREAD, Release);
+            // Keeps the compiler from making one store of this one and that in `AtHome::drop`.
+            compiler_fence(SeqCst);
             return None;
         }
-        Some(AtHome { doing: &self.doing, me })
+        Some(AtHome { doing: self.doing(), me })
     }
 
     /// Begins to take the lock of `region`, or to do something else that only one thread does at a time.
@@ -143,20 +160,20 @@ impl Calls {
         }
         let (mut call, me) = (Call { calls: self, home: NO_HOME }, caller.me());
         // One at a time comes here.
-        if self.home.load(Relaxed) == NO_HOME {
+        if self.home().load(Relaxed) == NO_HOME {
             // Release. Partner: the acquire load in `share`, of a thread that was told of what we are going to lock.
-            self.home.store(me, Release);
+            self.home().store(me, Release);
         }
         let home = self.share(caller)?;
         // Acquire. Partner: the release store in `AtHome::drop`.
-        let doing = self.doing.load(Acquire);
+        let doing = self.doing().load(Acquire);
         if doing == Doing::leaving(region).0 {
             return Err(Error::Deadlock);
         } else if doing == Doing::TAKING.0 {
             return Err(Error::ParticipantBusy);
         } else if home == me && (doing == me || doing == NO_THREAD) {
             // Relaxed: for signal handlers of this thread. One that came before has taken and left what it wanted, or holds it.
-            self.doing.store(TAKING_SLOWLY, Relaxed);
+            self.doing().store(TAKING_SLOWLY, Relaxed);
             compiler_fence(SeqCst);
             call.home = me;
         }
@@ -173,21 +190,21 @@ impl Calls {
         }
         // Acquire, as in `begin_taking`. One that is just taken needs nothing: it is not locked before the local state says
         // so, and that is the home thread's last word.
-        let is_left = self.doing.load(Acquire) == Doing::leaving(region).0;
+        let is_left = self.doing().load(Acquire) == Doing::leaving(region).0;
         if is_left { Err(Error::NotOwner) } else { Ok(()) }
     }
 
     /// Sees to it that no other thread is the home thread. Returns which one is, or was a moment ago.
     fn share(&self, caller: impl Caller) -> Result<usize> {
         // Acquire. Partner: the release stores below, and in `begin_taking`.
-        let home = self.home.load(Acquire);
+        let home = self.home().load(Acquire);
         if home == NO_HOME || home == SHARED || home == caller.me() {
             return Ok(home);
         }
-        self.home.store(REVOKING, Relaxed);
+        self.home().store(REVOKING, Relaxed);
         // Partner: the barrier in `begin_at_home`. A participant of a process that is not registered has no home thread.
         caller.heavy_barrier()?;
-        self.home.store(SHARED, Release);
+        self.home().store(SHARED, Release);
         Ok(SHARED)
     }
 }
@@ -229,7 +246,7 @@ impl Drop for Call<'_> {
     fn drop(&mut self) {
         if self.home != NO_HOME {
             // Release, as in `AtHome::drop`.
-            self.calls.doing.store(self.home, Release);
+            self.calls.doing().store(self.home, Release);
         }
         self.calls.busy.store(false, Release);
     }

@@ -41,7 +41,7 @@
 
 use super::{
     claim::{Claims, HoldClass, Reentry},
-    eviction::Eviction,
+    eviction::{Eviction, EvictionWords},
     light_barrier::{LightBarrier, before_leaver_looks},
     ownership::Ownership,
 };
@@ -50,14 +50,14 @@ use crate::trace::{self, Step};
 
 /// One slot's words for it.
 #[derive(Clone, Copy)]
-pub struct Reservation<'a> {
+pub struct Reservation<'a, W = Eviction<'a>> {
     /// See [`super::ownership`].
     pub held: &'a AtomicU64,
     /// Which doorway it is, and whether it is evicted.
-    pub eviction: Eviction<'a>,
+    pub eviction: W,
 }
 
-impl Reservation<'_> {
+impl<W: EvictionWords> Reservation<'_, W> {
     /// Enters by the place with `claim`, which suits it for slot `me`: `reentry` is what [`Claims::suits_reservation`] returned.
     /// [`Reservation::claim_token`] comes next. `false`: the place is lost; nothing was done.
     #[inline(always)]

@@ -68,6 +68,7 @@ const UPGRADING: u64 = 1 << 18;
 
 /// How the bias word reads while a lock is biased to its readers and the bias is not being revoked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(transparent)]
 pub struct ReadersMark(u64);
 
 impl ReadersMark {
@@ -75,11 +76,6 @@ impl ReadersMark {
     /// not that of the next one in its place: a handle of the former must not enter by it.
     pub const fn new(generation: u64) -> Self {
         Self(READERS | generation << 32)
-    }
-
-    /// Returns the mark that [`ReadersMark::word`] returned this of.
-    pub const fn of_word(word: u64) -> Self {
-        Self(word)
     }
 
     /// Returns it as a word.
@@ -162,7 +158,7 @@ impl<W: BiasWord> SharedBias<'_, W> {
         light.pass();
         // Acquire. Partner: the release stores of the reader that biased the lock and of the writer that gave its
         // revocation up: what former writers did is before us.
-        if self.0.load(Acquire) == self.1.0 {
+        if self.0.is(self.1.0) {
             return Some(ownership.share_token_unchecked(held));
         }
         // Release, though nothing was done: a participant that reads this 0 must have our last section too.

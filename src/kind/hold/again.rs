@@ -19,9 +19,8 @@ use crate::attach::{
     fast_path::{At, Remembered, UnlockOutcome},
     site::FileSite,
 };
-use crate::kind::{handle::Handle, rwlock::RwLockKind};
 use crate::layout::Kind;
-use crate::registers::{Exclusively, FileClaims};
+use crate::registers::Exclusively;
 use turnlock_core::acquire::{
     host::Host,
     site::{Lock, Site},
@@ -29,7 +28,7 @@ use turnlock_core::acquire::{
 use turnlock_core::algorithm::{claim::Mode, shared_bias::ReadersMark};
 use turnlock_core::error::Result;
 use turnlock_core::sync::{
-    AtomicBool, AtomicU32, AtomicU64, AtomicUsize,
+    AtomicU32, AtomicU64, AtomicUsize,
     Ordering::{Relaxed, SeqCst},
     compiler_fence,
 };
@@ -40,8 +39,6 @@ pub(super) struct Again {
     pub(super) serial: AtomicU64,
     /// Its [`Kind`], if it has a fast path; else `NO_FAST_PATH`.
     kind: AtomicU32,
-    /// Whether it is a mutex that has a fast path: the most frequent question by itself.
-    is_mutex: AtomicBool,
     /// Its region.
     pub(super) region: AtomicUsize,
     /// That the home thread unlocks it ([`Doing::leaving`]), as a word.
@@ -62,7 +59,6 @@ impl Again {
         Self {
             serial: AtomicU64::new(NO_HANDLE),
             kind: AtomicU32::new(NO_FAST_PATH),
-            is_mutex: AtomicBool::new(false),
             region: AtomicUsize::new(0),
             leaving: AtomicUsize::new(Doing::leaving(0).word()),
             place: Remembered::new(own, 0),
@@ -87,7 +83,6 @@ impl Again {
         self.place.remember(own, lock.region());
         self.readers.store(ReadersMark::new(generation).word(), Relaxed);
         self.kind.store(kind, Relaxed);
-        self.is_mutex.store(kind == Kind::Mutex as u32, Relaxed);
         self.serial.store(if kind == NO_FAST_PATH { NO_HANDLE } else { serial }, Relaxed);
     }
 }
@@ -135,6 +130,14 @@ impl Hold {
         unsafe { self.home.as_ref() }
     }
 
+    /// How the bias word reads while the rwlock that was taken last is biased to its readers. For a call at home.
+    #[inline(always)]
+    fn readers(&self) -> &ReadersMark {
+        // SAFETY: a word that is one. It is looked at in a call at home alone, and then no thread writes it, see above: so it is no atomic
+        // load, which would take up a register from there on.
+        unsafe { &*self.again.readers.as_ptr().cast::<ReadersMark>() }
+    }
+
     /// Takes a lock by its fast path, as `take` does, if the handle with this number, which is looked at in its place, is the one by which the hold took one last, and
     /// the calling thread is the home thread. Returns the fencing token.
     #[inline(always)]
@@ -163,8 +166,8 @@ impl Hold {
 
     /// Takes the rwlock in this mode, likewise.
     #[inline(always)]
-    pub fn lock_again_in(&self, serial: &u64, rwlock: &Handle<RwLockKind>, mode: Mode) -> Option<u64> {
-        self.take_again(serial, In(mode, rwlock.claims.readers()))
+    pub fn lock_again_in(&self, serial: &u64, mode: Mode) -> Option<u64> {
+        self.take_again(serial, In(mode, self.readers()))
     }
 
     /// Takes so many permits of the semaphore, likewise.
@@ -181,14 +184,14 @@ impl Hold {
         let leaving = Doing::of_word(self.again.leaving.load(Relaxed));
         let call = home.begin(leaving)?;
         // Relaxed: see above.
-        let (is_mutex, kind) = (&self.again.is_mutex, &self.again.kind);
+        let kind = self.again.kind.load(Relaxed);
         // SAFETY: as in `take_again`.
         let at = unsafe { At::again(home, &self.again.place, &call) };
-        let left = if is_mutex.load(Relaxed) {
+        let left = if kind == Kind::Mutex as u32 {
             at.leave_as_owner(None)
-        } else if kind.load(Relaxed) == Kind::RwLock as u32 {
-            at.leave_in_mode(&ReadersMark::of_word(self.again.readers.load(Relaxed)), None)
-        } else if kind.load(Relaxed) == Kind::Semaphore as u32 {
+        } else if kind == Kind::RwLock as u32 {
+            at.leave_in_mode(self.readers(), None)
+        } else if kind == Kind::Semaphore as u32 {
             at.leave_reserved(None)
         } else {
             None

@@ -154,7 +154,7 @@ fn holds_exclude_each_other_as_owners_of_a_mutex() {
 fn holds_exclude_each_other_as_writers_with_a_reservation() {
     let scene = Scene::new();
     let rwlock = scene.file.rwlock("r").unwrap();
-    let again = |hold: &Hold| hold.lock_again_in(&1, rwlock.handle(), Mode::Exclusive);
+    let again = |hold: &Hold| hold.lock_again_in(&1, Mode::Exclusive);
     let wanted = || Wanted::Claim(Claim::whole(Mode::Exclusive));
     let lock = AnyHandleRef::RwLock(rwlock.handle());
     exclude_each_other(&scene, &Way { wanted, lock, again: &again });

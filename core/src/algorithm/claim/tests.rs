@@ -1,6 +1,7 @@
 //! Which claims conflict.
 
 use super::*;
+use crate::sync::{AtomicU64, Ordering::Relaxed};
 
 #[derive(Default)]
 struct Cell([AtomicU64; 3]);
