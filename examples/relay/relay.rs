@@ -95,12 +95,12 @@ fn cut_unfinished_line() -> std::io::Result<u64> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(0),
         text => text?,
     };
-    let length = text.metadata()?.len();
     // No line is longer than this.
-    let start = length.saturating_sub(200);
+    let start = text.metadata()?.len().saturating_sub(200);
     let mut end = Vec::new();
     text.seek(SeekFrom::Start(start))?;
     text.read_to_end(&mut end)?;
+    let length = start + end.len() as u64;
     let whole = start + end.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at as u64 + 1);
     text.set_len(whole)?;
     Ok(length - whole)

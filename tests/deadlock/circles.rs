@@ -25,11 +25,7 @@ fn closed(path: &Path, parties: &mut [Party], steps: &[Step]) -> String {
     for (at, (party, (.., second))) in parties.iter_mut().zip(steps).enumerate() {
         party.tell(second);
         if at != last {
-            until("it waits", || {
-                let status = inspect::snapshot(path).unwrap();
-                let waits = |waiter: &inspect::Waiter| waiter.participant.pid == party.pid();
-                status.locks.iter().flat_map(|lock| &lock.queue).any(waits)
-            });
+            until("it waits", || party.waits(path));
         }
     }
     parties[last].hear()
@@ -128,7 +124,7 @@ fn of_an_upgrade_and_a_reader() {
     until("it upgrades", || {
         let status = inspect::snapshot(&path).unwrap();
         let mut holders = status.locks.iter().flat_map(|lock| &lock.holders);
-        holders.any(|holder| holder.claim.mode == inspect::ClaimMode::Upgrading)
+        holders.any(|holder| holder.claim.mode == inspect::ClaimMode::Upgrading) && upgrader.sleeps()
     });
     reader.tell("take mutex b");
     let told = reader.hear();
@@ -153,7 +149,7 @@ fn of_an_upgrade_that_closes_it() {
     upgrader.takes("take upgradable a");
     reader.takes("take shared a");
     reader.tell("take mutex b");
-    until("it waits", || inspect::snapshot(&path).unwrap().locks.iter().any(|lock| !lock.queue.is_empty()));
+    until("it waits", || reader.waits(&path));
     upgrader.tell("upgrade a");
     let told = upgrader.hear();
     assert!(told.starts_with(&format!("error {TURNLOCK_ERROR_CIRCULAR_WAIT} ")), "{told}");
@@ -178,7 +174,8 @@ fn through_the_queue_of_a_rwlock() {
         .map(|(language, label)| Party::start(language, &path, label));
     reader.takes("take shared a");
     behind.takes("take mutex b");
-    let waits = |party: &Party| {
+    // Its patience is over, so that the others stand behind it.
+    let is_queued = |party: &Party| {
         let status = inspect::snapshot(&path).unwrap();
         let mut queued = status.locks.iter().flat_map(|lock| &lock.queue);
         queued.any(|waiter| {
@@ -186,9 +183,9 @@ fn through_the_queue_of_a_rwlock() {
         })
     };
     writer.tell("take exclusive a");
-    until("the writer waits", || waits(&writer));
+    until("the writer waits", || is_queued(&writer) && writer.waits(&path));
     reader.tell("take mutex b");
-    until("the reader waits", || waits(&reader));
+    until("the reader waits", || is_queued(&reader) && reader.waits(&path));
     behind.tell("take shared a");
     let told = behind.hear();
     assert!(told.starts_with(&format!("error {TURNLOCK_ERROR_CIRCULAR_WAIT} ")), "{told}");

@@ -13,7 +13,7 @@ use support::{
     limit,
     watchdog::ROLE,
 };
-use turnlock::{LockFile, RwLockUpgradableGuard};
+use turnlock::{LockFile, RwLockUpgradableGuard, inspect};
 
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/deadlock");
 
@@ -127,6 +127,18 @@ impl Party {
             Ok(line) => line,
             Err(_) => panic!("{} ({:?}) says nothing", self.label, self.language),
         }
+    }
+
+    /// Returns whether it stands in a queue and has said since when, by which the one is found that is told.
+    pub fn waits(&self, path: &Path) -> bool {
+        let status = inspect::snapshot(path).unwrap();
+        let mut queued = status.locks.iter().flat_map(|lock| &lock.queue);
+        queued.any(|waiter| waiter.participant.pid == self.pid() && waiter.for_seconds.is_some())
+    }
+
+    /// Returns whether it sleeps: then it has said since when it waits.
+    pub fn sleeps(&self) -> bool {
+        std::fs::read_to_string(format!("/proc/{}/stat", self.pid())).is_ok_and(|stat| stat.contains(") S "))
     }
 
     /// Takes a lock that is free.
