@@ -135,13 +135,13 @@ begin_if_changed() { # begin_if_changed NAME SECONDS "SOURCE..." COMMAND...
 }
 
 # Begins a rung that searches what is shipped, with a command that heeds TURNLOCK_ONE_IN (ci/one-in, or the test itself). Where it
-# passed whole with these very sources, it plays a quarter of its searches, chosen by chance each time; else all of them.
+# passed whole with these very sources, it plays one in eight of its searches, chosen by chance each time; else all of them.
 begin_search() { # begin_search NAME SECONDS "SOURCE..." COMMAND...
     local name=$1 limit=$2 sources=$3
     shift 3
     if has_passed "$name" "$sources"; then
-        printf '\n== %s: one in four, chosen by chance; passed whole with these sources (ci/passed)\n' "$name"
-        begin_rung "$name" "$limit" env TURNLOCK_ONE_IN=4 "$@"
+        printf '\n== %s: one in eight, chosen by chance; passed whole with these sources (ci/passed)\n' "$name"
+        begin_rung "$name" "$limit" env TURNLOCK_ONE_IN=8 "$@"
     else
         rung_sources[$name]=$(hash_of_sources "$sources")
         begin_rung "$name" "$limit" env TURNLOCK_ONE_IN=1 "$@"
