@@ -2,7 +2,7 @@
 
 use std::{ops::RangeInclusive, path::Path, time::Duration};
 use support::actor::{Actor, hear, say};
-use turnlock::{LinkAgent, Linkable, LinkedData, LinkedLock, LockFile, Mutex};
+use turnlock::{LinkAgent, Linkable, LinkedData, LinkedLock, LockFile, Mutex, inspect};
 
 /// What the agents' lock is called.
 pub const NAME: &str = "accounts";
@@ -37,6 +37,12 @@ pub fn next_tokens(linked: &LinkedLock, tokens: u64) -> RangeInclusive<u64> {
 /// Brings it home as it is, with a whole block.
 pub fn bring_home(linked: &LinkedLock) {
     linked.bring_home(next_tokens(linked, BLOCK), linked.data()).unwrap();
+}
+
+/// How often a waiter at the only lock of the file was passed over: while a lock is away, never; once it is home, where a busy machine
+/// does not run the waiter for long enough.
+pub fn passed_over(path: &Path) -> u64 {
+    inspect::snapshot(path).unwrap().locks[0].counters.passed_over
 }
 
 /// The role. Words: the lock file. It attaches, says `home` or `away`, and hears `home` and `away`, which it does and says.

@@ -1,11 +1,11 @@
 //! A lock that comes home and goes away.
 
-use crate::agents::{BLOCK, NAME, agent_of, bring_home, linked, next_tokens};
+use crate::agents::{BLOCK, NAME, agent_of, bring_home, linked, next_tokens, passed_over};
 use std::time::Duration;
 use support::{
     NoHang, Place, join, limit,
     puppet::{Puppet, Said},
-    until, until_waiting,
+    queue_at, until, until_waiting,
 };
 use turnlock::{Error, LinkedData, LockFile, inspect};
 
@@ -40,6 +40,13 @@ fn a_program_finds_it_linked_and_waits_until_it_is_home() {
 #[test]
 fn the_agent_is_served_in_its_turn_and_those_behind_it_wait_for_the_next_homecoming() {
     let _no_hang = NoHang::for_seconds(60);
+    // A busy machine may not run the agent for so long that it is passed over.
+    let served = (0..10).any(|_| is_the_agent_served_before_the_one_behind_it());
+    assert!(served, "passed over every time");
+}
+
+/// `false`: the agent was passed over.
+fn is_the_agent_served_before_the_one_behind_it() -> bool {
     let place = Place::new();
     let path = place.lock_file();
     let (file, mutex) = linked(&path);
@@ -53,10 +60,15 @@ fn the_agent_is_served_in_its_turn_and_those_behind_it_wait_for_the_next_homecom
         behind.0.tell("lock");
         until_waiting(&path, NAME, 2);
         assert!(!moves.is_finished() && linked.is_home(), "a program is inside");
+        // Told now: if it passes the agent, it must leave.
+        behind.0.tell("unlock");
         assert_eq!(first.ask("unlock"), Said::Done);
         join(moves).unwrap();
     });
     assert!(!linked.is_home());
+    if passed_over(&path) > 0 {
+        return false;
+    }
     // The one behind is at the head of the queue, and not inside.
     let status = inspect::snapshot(&path).unwrap();
     let lock = &status.locks[0];
@@ -66,6 +78,8 @@ fn the_agent_is_served_in_its_turn_and_those_behind_it_wait_for_the_next_homecom
     let token = linked.last_token();
     bring_home(&linked);
     assert_eq!(behind.hear(), Said::Taken(token + 1, false));
+    assert_eq!(behind.hear(), Said::Done);
+    true
 }
 
 #[test]
@@ -200,13 +214,27 @@ fn a_place_in_the_queue_is_kept_while_the_lock_is_away() {
             puppet
         })
         .collect();
+    let queued = || queue_at(&path, NAME).iter().map(inspect::Waiter::pid).collect::<Vec<_>>();
+    let in_order: Vec<_> = line.iter().map(|puppet| puppet.0.pid()).collect();
     // Longer than one that does not come is waited for.
     std::thread::sleep(Duration::from_millis(300));
+    assert_eq!(queued(), in_order);
+    assert_eq!(passed_over(&path), 0);
     let first = linked.last_token() + 1;
+    // From here on a process that does not run for long enough, on a busy machine, is passed over: each leaves by itself, in
+    // whichever order they come.
+    line.iter_mut().for_each(|puppet| puppet.0.tell("unlock"));
     bring_home(&linked);
-    for (at, puppet) in line.iter_mut().enumerate() {
-        assert_eq!(puppet.hear(), Said::Taken(first + at as u64, false));
-        assert_eq!(puppet.ask("unlock"), Said::Done);
+    let mut tokens: Vec<_> = line
+        .iter_mut()
+        .map(|puppet| {
+            let Said::Taken(token, false) = puppet.hear() else { panic!("no holder died") };
+            assert_eq!(puppet.hear(), Said::Done);
+            token
+        })
+        .collect();
+    if passed_over(&path) > 0 {
+        tokens.sort_unstable();
     }
-    assert_eq!(inspect::snapshot(&path).unwrap().locks[0].counters.passed_over, 0);
+    assert_eq!(tokens, [first, first + 1, first + 2]);
 }
