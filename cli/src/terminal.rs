@@ -25,6 +25,8 @@ use std::{
 pub struct Screen {
     terminal: DefaultTerminal,
     ending: Ending,
+    /// The key that came together with Escape, and is yet to be returned.
+    after_escape: Option<KeyEvent>,
 }
 
 /// Signals that ask this process to end: kept until it has put everything back.
@@ -106,7 +108,7 @@ impl Screen {
     pub fn open() -> io::Result<Self> {
         let ending = Ending::listen()?;
         ending.end_even_so();
-        Ok(Self { terminal: ratatui::try_init()?, ending })
+        Ok(Self { terminal: ratatui::try_init()?, ending, after_escape: None })
     }
 
     /// Draws everything.
@@ -122,13 +124,13 @@ impl Screen {
                 return Ok(Input::Signal(signal));
             }
             let left = deadline.saturating_duration_since(Instant::now());
-            if !event::poll(left.min(NOTICED_WITHIN))? {
+            if self.after_escape.is_none() && !event::poll(left.min(NOTICED_WITHIN))? {
                 if left <= NOTICED_WITHIN {
                     return Ok(Input::Nothing);
                 }
                 continue;
             }
-            match event::read()? {
+            match self.event()? {
                 event::Event::Key(key) if is_control(&key, 'z') => {
                     self.suspend()?;
                     return Ok(Input::Redraw);
@@ -141,6 +143,21 @@ impl Screen {
                 event::Event::Resize(..) => return Ok(Input::Redraw),
                 _ => {}
             }
+        }
+    }
+
+    /// Returns what came next. A terminal sends the same bytes for Escape with a key right after it as for Alt with that
+    /// key. No screen has keys with Alt, so it is read as the two.
+    fn event(&mut self) -> io::Result<event::Event> {
+        if let Some(key) = self.after_escape.take() {
+            return Ok(event::Event::Key(key));
+        }
+        match event::read()? {
+            event::Event::Key(key) if key.modifiers.contains(KeyModifiers::ALT) => {
+                self.after_escape = Some(KeyEvent { modifiers: key.modifiers - KeyModifiers::ALT, ..key });
+                Ok(event::Event::Key(KeyCode::Esc.into()))
+            }
+            event => Ok(event),
         }
     }
 

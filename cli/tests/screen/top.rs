@@ -42,14 +42,12 @@ fn keys_lead_through_the_screen_and_out() {
 
     terminal.press(&["?"]);
     terminal.until_shown("What is shown");
-    // Two keys at once may be one for a terminal: Escape and a letter are Alt and that letter.
     terminal.press(&["Escape"]);
     terminal.until_shown("● held for");
     terminal.press(&["r"]);
     terminal.until_shown("CHOOSING");
-    terminal.press(&["Escape"]);
-    terminal.until_shown("● held for");
-    terminal.press(&["Enter"]);
+    // At once: for a terminal, Escape and a key are Alt and that key.
+    terminal.press(&["Escape", "Enter"]);
     terminal.until_shown("r registers  ↑ ↓ scroll");
     terminal.resize(200, 50);
     terminal.until("the file's line, on 200 columns", |text| text.lines().next().unwrap_or("").len() > 60);
