@@ -4,10 +4,13 @@ TURNLOCK_UWSGI is the uWSGI, TURNLOCK_UWSGI_PLUGIN the plugin, TURNLOCK_UWSGI_IN
 uWSGI's plugin for Python, python3 if not said, empty where Python is built in (as in PyPI's uWSGI).
 """
 
+import concurrent.futures
 import http.client
 import os
+import re
 import signal
 import socket
+import stat
 import subprocess
 import time
 import urllib.parse
@@ -16,6 +19,7 @@ PATIENCE = 120 * float(os.environ.get("TURNLOCK_CHECK_PATIENCE", "1"))
 UWSGI = os.environ["TURNLOCK_UWSGI"]
 PLUGIN = os.environ["TURNLOCK_UWSGI_PLUGIN"]
 PYTHON = os.environ.get("TURNLOCK_UWSGI_PYTHON", "python3")
+WORKERS = 4
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
@@ -47,6 +51,7 @@ class Server:
         self.folder = folder
         self.socket = os.path.join(folder, "socket")
         self.log_path = os.path.join(folder, "log")
+        self.fifo = os.path.join(folder, "fifo")
         self.lock_file = lock_file or os.path.join(folder, "locks")
         command = [UWSGI, "--plugin", plugin]
         if PYTHON:
@@ -54,7 +59,7 @@ class Server:
         if turnlock:
             command += ["--turnlock", self.lock_file]
         command += ["--master", "--http-socket", self.socket, "--wsgi-file", app, "--need-app", "--disable-logging"]
-        command += ["--processes", "4", "--locks", "8", "--sharedarea", "1", "--forkbomb-delay", "0", "--master-fifo", folder + "/fifo"]
+        command += ["--processes", str(WORKERS), "--locks", "8", "--sharedarea", "1", "--forkbomb-delay", "0", "--master-fifo", self.fifo]
         command += ["--cache2", "name=store,items=100,blocks=4000,blocksize=1000,bitmap=1,ignore_full=1", "--listen", "64", *options]
         with open(self.log_path, "w") as log:
             # A session of its own: all of it can be ended.
@@ -89,6 +94,26 @@ class Server:
         finally:
             connection.close()
 
+    def wait_until_all_serve(self):
+        """Each worker has answered, and the master hears signals and its FIFO. uWSGI loses what it is asked for before that: a worker
+        that was not told to end serves on, and is killed a minute later, inside or not."""
+
+        def hears():
+            with open(f"/proc/{self.process.pid}/status") as status:
+                caught = int(re.search(r"^SigCgt:\s*(\w+)", status.read(), re.MULTILINE)[1], 16)
+            return caught >> (signal.SIGHUP - 1) & 1 and stat.S_ISFIFO(os.stat(self.fifo).st_mode)
+
+        answered = set()
+
+        def all_serve():
+            # Several at once: one that comes alone may find the same worker again and again.
+            with concurrent.futures.ThreadPoolExecutor(8) as requests:
+                answered.update(requests.map(lambda _: self.get("pid"), range(8)))
+            workers = {str(pid) for pid in self.workers()}
+            return len(workers) == WORKERS and workers <= answered and hears()
+
+        wait_until(all_serve, "all workers")
+
     def log(self):
         with open(self.log_path) as file:
             return file.read()
@@ -99,7 +124,7 @@ class Server:
         return [int(line.split()[0]) for line in said.splitlines() if "Z" not in line.split()[1]]
 
     def ask_master(self, what):
-        with open(os.path.join(self.folder, "fifo"), "w") as fifo:
+        with open(self.fifo, "w") as fifo:
             fifo.write(what)
 
     def end(self):

@@ -16,7 +16,7 @@ import threading
 import time
 import unittest
 
-from server import HERE, PATIENCE, PLUGIN, NoAnswer, Server, UWSGI, wait_until
+from server import HERE, PATIENCE, PLUGIN, NoAnswer, Server, UWSGI, WORKERS, wait_until
 
 KILLS = int(os.environ.get("TURNLOCK_UWSGI_KILLS", "10"))
 # How long a request may wait before it is taken to wait for ever. Only where that is what uWSGI's own locks do.
@@ -191,7 +191,7 @@ class Deaths(Case):
 
         users = [self.in_thread(use) for _ in range(4)]
         for kill in range(KILLS):
-            wait_until(lambda: len(server.workers()) == 4, "a new worker")
+            wait_until(lambda: len(server.workers()) == WORKERS, "a new worker")
             time.sleep(chance.random() * 0.05)
             before = done[0]
             with contextlib.suppress(ProcessLookupError):
@@ -282,9 +282,10 @@ class Counts(Case):
 
         users = [self.in_thread(use) for _ in range(3)]
         for reload in range(1, 4):
+            server.wait_until_all_serve()
             holder, event = self.held(server, "hold")
             os.kill(server.process.pid, signal.SIGHUP)
-            wait_until(lambda: server.log().count("gracefully") >= reload, "the reload")
+            wait_until(lambda: server.log().count("gracefully killing workers") == reload, "the reload")
             time.sleep(0.1)
             self.leave(event)
             # It leaves as it would have without a reload.
@@ -300,6 +301,7 @@ class Counts(Case):
 
     def test_a_graceful_stop_leaves_no_lock(self):
         server = self.server()
+        server.wait_until_all_serve()
         holder, event = self.held(server, "hold", lock=3)
         server.ask_master("q")
         time.sleep(0.1)
