@@ -119,10 +119,11 @@ fn is_torn_by_another_group(post: &Post, group: u64) -> bool {
 fn reset(post: &Post, lock: &GroupLock) -> Done {
     post.ledger.amnesty.store(1, SeqCst);
     let deaths = post.ledger.risky_deaths();
+    // It may be killed while it has the lock, to reset it.
+    post.ledger.risks(post.me, true);
     post.is_at(Phase::Reset);
     lock.reset()?;
     post.ledger.accounts_for(deaths);
-    post.ledger.risks(post.me, true);
     let guard = lock.lock(GROUPS)?;
     enters(post, GROUPS);
     post.ledger.records.iter().for_each(|record| record.repair());

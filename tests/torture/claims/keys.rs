@@ -152,10 +152,11 @@ fn everything(post: &Post, lock: &KeyedLock, dice: &mut Dice) -> Done {
 fn reset(post: &Post, lock: &KeyedLock) -> Done {
     post.ledger.amnesty.store(1, SeqCst);
     let deaths = post.ledger.risky_deaths();
+    // It may be killed while it has every key, to reset them.
+    post.ledger.risks(post.me, true);
     post.is_at(Phase::Reset);
     lock.reset()?;
     post.ledger.accounts_for(deaths);
-    post.ledger.risks(post.me, true);
     let guards = lock.write_all((0..KEYS).map(name))?;
     let all = Hold { mode: Mode::Exclusive, first: 0, last: KEYS - 1 };
     if post.ledger.enters(post.arena, post.me, 0, all) {
