@@ -7,10 +7,10 @@ uWSGI's plugin for Python, python3 if not said, empty where Python is built in (
 import concurrent.futures
 import http.client
 import os
+import pathlib
 import re
 import signal
 import socket
-import stat
 import subprocess
 import time
 import urllib.parse
@@ -101,7 +101,7 @@ class Server:
         def hears():
             with open(f"/proc/{self.process.pid}/status") as status:
                 caught = int(re.search(r"^SigCgt:\s*(\w+)", status.read(), re.MULTILINE)[1], 16)
-            return caught >> (signal.SIGHUP - 1) & 1 and stat.S_ISFIFO(os.stat(self.fifo).st_mode)
+            return caught >> (signal.SIGHUP - 1) & 1 and pathlib.Path(self.fifo).is_fifo()
 
         answered = set()
 
