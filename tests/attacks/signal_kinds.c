@@ -240,6 +240,7 @@ int main(int count, char **arguments)
     if (what.name == NULL)
         FAIL("no %s is known", arguments[2]);
     shared = shared_memory(sizeof *shared);
+    stay_on_this_processor();
     child = fork_with_us();
     if (child == 0)
         victim();

@@ -194,6 +194,7 @@ int main(int count, char **arguments)
         by_timer();
         return 0;
     }
+    stay_on_this_processor();
     child = fork_with_us();
     if (child == 0)
         victim(arguments[2]);

@@ -19,6 +19,15 @@ from concurrent.futures.process import BrokenProcessPool
 import pytest
 from children import PATIENCE, until
 from turnlock import multiprocessing
+from victims import (
+    die,
+    hold_again_and_again,
+    pass_again_and_again,
+    put_again_and_again,
+    read_and_say,
+    square,
+    wait_again_and_again,
+)
 
 KILLS = int(os.environ.get("TURNLOCK_KILLS", "100"))
 # With the other start methods a process takes a good while to begin.
@@ -73,10 +82,6 @@ def a_moment():
     time.sleep(random.random() ** 3 * 0.01)
 
 
-def square(number, size=0):
-    return number * number, bytes(size)
-
-
 def living(pool):
     found = []
 
@@ -110,12 +115,6 @@ def test_a_pool_goes_on_when_its_workers_are_killed(method, kills):
         assert pool.apply_async(square, (3,)).get(PATIENCE) == (9, b"")
 
 
-def read_and_say(source, said):
-    while True:
-        number, _ = source.get()
-        said.put(number)
-
-
 @methods
 def test_a_queue_goes_on_when_its_readers_are_killed(method, kills):
     context = multiprocessing.get_context(method)
@@ -139,12 +138,6 @@ def test_a_queue_goes_on_when_its_readers_are_killed(method, kills):
     listener.join(PATIENCE)
     # Each killed reader had at most the one that it was at, and none was read twice.
     assert len(seen) == len(set(seen)) and numbers + 100 - len(seen) <= kills
-
-
-def put_again_and_again(sink):
-    while True:
-        # Such as are sent in several packets, too.
-        sink.put(os.urandom(random.choice((1, 100, 10_000, 200_000))))
 
 
 def take_for(sink, seconds):
@@ -179,14 +172,6 @@ def test_a_queue_goes_on_and_keeps_its_room_when_its_writers_are_killed(method, 
     assert [sink.get(timeout=PATIENCE) for _ in range(3)] == [0, 1, 2]
 
 
-def hold_again_and_again(lock, semaphore, inside):
-    while True:
-        with lock:
-            inside.value += 1
-        with semaphore:
-            pass
-
-
 @methods
 @pytest.mark.parametrize("kind", ["Lock", "RLock"])
 def test_a_lock_and_a_semaphore_are_free_when_their_holders_are_killed(method, kills, kind):
@@ -203,13 +188,6 @@ def test_a_lock_and_a_semaphore_are_free_when_their_holders_are_killed(method, k
     semaphore.release(), semaphore.release()
     with pytest.raises(ValueError):
         semaphore.release()
-
-
-def wait_again_and_again(condition, event):
-    while True:
-        with condition:
-            condition.wait(0.01)
-        event.wait(0.01)
 
 
 @methods
@@ -230,14 +208,6 @@ def test_set_and_notify_all_return_when_those_that_wait_are_killed(method, kills
             assert time.monotonic() - began < PATIENCE / 4
     with condition:
         assert condition.wait(0.01) is False
-
-
-def pass_again_and_again(barrier):
-    while True:
-        try:
-            barrier.wait()
-        except threading.BrokenBarrierError:
-            time.sleep(0.001)
 
 
 @methods
@@ -351,7 +321,3 @@ def test_an_executor_says_that_a_worker_was_killed_and_ends(method, kills):
             assert list(executor.map(abs, range(-20, 0))) == list(range(20, 0, -1))
             with pytest.raises(BrokenProcessPool):
                 executor.submit(die).result(PATIENCE)
-
-
-def die():
-    os.kill(os.getpid(), signal.SIGKILL)

@@ -104,6 +104,12 @@ impl Bench {
                 Err(why) => print::fail(exit::FAILED, &why),
             };
         }
+        // Before what takes long.
+        if let Some(path) = &self.output
+            && let Err(error) = plot::can_be_written(path)
+        {
+            return print::fail(exit::OS, &format!("{}: {error}", path.display()));
+        }
         let results = match self.measure() {
             Ok(results) => results,
             Err(Ended(signal)) => {

@@ -2,13 +2,27 @@
 
 use super::results::{Results, Row};
 use plotters::prelude::*;
-use std::path::Path;
+use std::{
+    fs::{self, OpenOptions},
+    io,
+    path::Path,
+};
 
 type Failure = Box<dyn std::error::Error>;
 
 const SIZE: (u32, u32) = (960, 900);
 const OURS: RGBColor = RGBColor(0x1f, 0x77, 0xb4);
 const THEIRS: RGBColor = RGBColor(0xff, 0x7f, 0x0e);
+
+/// Tries whether a picture can be written to `path`. What is there stays as it is.
+pub fn can_be_written(path: &Path) -> io::Result<()> {
+    let was_there = path.exists();
+    OpenOptions::new().append(true).create(true).open(path)?;
+    if !was_there {
+        fs::remove_file(path)?;
+    }
+    Ok(())
+}
 
 /// Draws bars: time alone, and entries of several processes.
 pub fn draw(results: &Results, path: &Path) -> Result<(), Failure> {

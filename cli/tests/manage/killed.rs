@@ -12,6 +12,18 @@ use std::{ffi::c_long, os::unix::process::CommandExt, ptr};
 /// More than it makes, by far.
 const MOST: u32 = 20_000;
 
+/// Has this thread and the processes that it starts run on the processor that it is on: each stop is then a switch there, and wakes up no
+/// other processor.
+fn stay_on_this_processor() {
+    // SAFETY: plain data, of which all zeros is the empty set.
+    let mut here: libc::cpu_set_t = unsafe { std::mem::zeroed() };
+    // SAFETY: the set is ours, and a processor's number is in it.
+    unsafe {
+        libc::CPU_SET(libc::sched_getcpu() as usize, &mut here);
+        assert_eq!(libc::sched_setaffinity(0, size_of_val(&here), &here), 0);
+    }
+}
+
 /// Runs `command` and kills it before its system call number `call`, counted from its start. Returns whether it came to that
 /// call.
 fn kill_before(command: &mut Command, call: u32) -> bool {
@@ -64,6 +76,7 @@ fn killed_at_any_moment_the_old_file_stands_or_the_new_one() {
     with_everything(&model);
     let (before, bytes) = (json_of(&model, "status"), std::fs::read(&model.file).unwrap());
     let fixture = new_fixture();
+    stay_on_this_processor();
     let (mut old, mut new, mut left) = (0, 0, 0);
     for call in 1..MOST {
         for entry in fixture.folder().read_dir().unwrap() {

@@ -23,6 +23,15 @@ WORKERS = 4
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
+def is_alive(pid):
+    """Whether there is such a process, and it has not ended."""
+    try:
+        with open(f"/proc/{pid}/stat") as stat:
+            return stat.read().rpartition(") ")[2][0] != "Z"
+    except OSError:
+        return False
+
+
 def wait_until(condition, what="it"):
     until = time.monotonic() + PATIENCE
     while not condition():
@@ -120,8 +129,12 @@ class Server:
 
     def workers(self):
         """The processes of the workers that serve requests now."""
-        said = subprocess.run(["ps", "-o", "pid=,stat=", "--ppid", str(self.process.pid)], capture_output=True, text=True).stdout
-        return [int(line.split()[0]) for line in said.splitlines() if "Z" not in line.split()[1]]
+        master = self.process.pid
+        try:
+            with open(f"/proc/{master}/task/{master}/children") as children:
+                return [int(pid) for pid in children.read().split() if is_alive(pid)]
+        except OSError:
+            return []
 
     def ask_master(self, what):
         with open(self.fifo, "w") as fifo:

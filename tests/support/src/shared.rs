@@ -80,6 +80,9 @@ impl<T: Shareable> Deref for Shared<T> {
     }
 }
 
+/// How often one that waits looks before it sleeps: two that come together meet without.
+const LOOKS: u32 = 100;
+
 /// Where processes wait for each other.
 #[repr(C)]
 pub struct Barrier {
@@ -98,12 +101,34 @@ impl Barrier {
         if self.arrived.fetch_add(1, SeqCst) + 1 == how_many {
             self.arrived.store(0, SeqCst);
             self.round.store(round + 1, SeqCst);
+            self.wake_all();
         } else {
+            let mut looks = 0;
             while self.round.load(SeqCst) == round {
                 let here = self.arrived.load(SeqCst);
                 assert!(began.elapsed() < limit, "after {limit:?} only {here} of {how_many} are here");
-                thread::yield_now();
+                looks += 1;
+                // With more of them than processors, those that only look take what the others need to come.
+                if looks < LOOKS {
+                    thread::yield_now();
+                } else {
+                    self.sleep_while(round);
+                }
             }
         }
+    }
+
+    /// Until it is woken, or for a while, if that round has not ended.
+    fn sleep_while(&self, round: u32) {
+        let a_while = libc::timespec { tv_sec: 0, tv_nsec: 100_000_000 };
+        // SAFETY: a word that is mapped as long as we are, and a time that the kernel only reads.
+        unsafe {
+            libc::syscall(libc::SYS_futex, self.round.as_ptr(), libc::FUTEX_WAIT, round, &raw const a_while)
+        };
+    }
+
+    fn wake_all(&self) {
+        // SAFETY: likewise; the kernel only compares the address with those that threads sleep at.
+        unsafe { libc::syscall(libc::SYS_futex, self.round.as_ptr(), libc::FUTEX_WAKE, i32::MAX) };
     }
 }
