@@ -386,29 +386,27 @@ impl Handle<ConditionKind> {
     }
 }
 
-/// Stores what a wait came to in the guard.
-fn settle(acquired: &mut Acquired, waited: Waited) -> Result<Result<()>> {
-    *acquired = waited.relocked?;
-    Ok(waited.notified)
-}
-
 macro_rules! waits {
     ($kind:ty, $claim:expr, $guard:ident, $field:tt) => {
         impl sealed::Waits for waits!(@ $guard Guard $kind) {
             fn wait_at(&mut self, condition: &Condition, limit: Limit) -> Result<Result<()>> {
                 let guard = waits!(@inner self $field);
-                let (handle, token) = (guard.handle, Some(guard.acquired.fencing_token));
+                let (handle, token) = (guard.handle, Some(guard.fencing_token()));
                 let held = Held { handle, claim: $claim, participant: None, token };
-                settle(&mut guard.acquired, condition.0.wait(&held, limit)?)
+                let waited = condition.0.wait(&held, limit)?;
+                guard.set_acquired(waited.relocked?);
+                Ok(waited.notified)
             }
         }
 
         impl sealed::Waits for waits!(@ $guard GuardAs $kind) {
             fn wait_at(&mut self, condition: &Condition, limit: Limit) -> Result<Result<()>> {
                 let guard = waits!(@inner self $field);
-                let (handle, token) = (guard.handle, Some(guard.acquired.fencing_token));
+                let (handle, token) = (guard.handle, Some(guard.fencing_token()));
                 let held = Held { handle, claim: $claim, participant: Some(guard.participant), token };
-                settle(&mut guard.acquired, condition.0.wait(&held, limit)?)
+                let waited = condition.0.wait(&held, limit)?;
+                guard.set_acquired(waited.relocked?);
+                Ok(waited.notified)
             }
         }
     };

@@ -83,7 +83,7 @@ impl<K: LockKind> Debug for Handle<K> {
 
 impl<K: LockKind> Debug for Guard<'_, K> {
     fn fmt(&self, to: &mut Formatter) -> Result {
-        let (lock, acquired) = (self.handle.called(), self.acquired);
+        let (lock, acquired) = (self.handle.called(), self.acquired());
         to.debug_struct("Guard").field(K::NAME, &lock).field("acquired", &acquired).finish_non_exhaustive()
     }
 }
@@ -93,7 +93,7 @@ impl<K: LockKind> Debug for GuardAs<'_, K> {
         to.debug_struct("GuardAs")
             .field(K::NAME, &self.handle.called())
             .field("participant", self.participant)
-            .field("acquired", &self.acquired)
+            .field("acquired", &self.acquired())
             .finish_non_exhaustive()
     }
 }

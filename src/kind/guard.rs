@@ -12,10 +12,21 @@ use turnlock_core::error::Result;
 #[must_use = "the lock is unlocked as soon as the guard is dropped"]
 pub struct Guard<'a, K: LockKind> {
     pub(super) handle: &'a Handle<K>,
-    pub(super) acquired: Acquired,
-    /// Whether the thread was unwinding already when it took the lock.
-    panicking: bool,
+    fencing_token: u64,
+    /// [`PANICKING`] and [`OWNER_DIED`], in a whole word: a guard without padding stays in registers where one with padding is copied
+    /// byte by byte.
+    marks: u64,
     _not_send: PhantomData<*const ()>,
+}
+
+/// The thread was unwinding already when it took the lock.
+const PANICKING: u64 = 1;
+/// The previous owner died inside.
+const OWNER_DIED: u64 = 2;
+
+#[inline(always)]
+fn mark_of_death(acquired: Acquired) -> u64 {
+    if acquired.previous_owner_died { OWNER_DIED } else { 0 }
 }
 
 /// A guard of a [`Participant`]: the lock is unlocked when it is dropped, on any thread.
@@ -23,14 +34,27 @@ pub struct Guard<'a, K: LockKind> {
 pub struct GuardAs<'a, K: LockKind> {
     pub(super) handle: &'a Handle<K>,
     pub(super) participant: &'a Participant,
-    pub(super) acquired: Acquired,
+    acquired: Acquired,
     panicking: bool,
 }
 
 impl<'a, K: LockKind> Guard<'a, K> {
     #[inline(always)]
     pub(super) fn new(handle: &'a Handle<K>, acquired: Acquired) -> Self {
-        Self { handle, acquired, panicking: std::thread::panicking(), _not_send: PhantomData }
+        let marks = mark_of_death(acquired) | u64::from(std::thread::panicking());
+        Self { handle, fencing_token: acquired.fencing_token, marks, _not_send: PhantomData }
+    }
+
+    /// Returns what came with the acquisition.
+    #[inline]
+    pub fn acquired(&self) -> Acquired {
+        Acquired { fencing_token: self.fencing_token, previous_owner_died: self.marks & OWNER_DIED != 0 }
+    }
+
+    /// Stores what came with another acquisition that this guard stands for now.
+    pub(super) fn set_acquired(&mut self, acquired: Acquired) {
+        self.fencing_token = acquired.fencing_token;
+        self.marks = self.marks & PANICKING | mark_of_death(acquired);
     }
 }
 
@@ -39,18 +63,23 @@ impl<'a, K: LockKind> GuardAs<'a, K> {
     pub(super) fn new(handle: &'a Handle<K>, participant: &'a Participant, acquired: Acquired) -> Self {
         Self { handle, participant, acquired, panicking: std::thread::panicking() }
     }
+
+    /// Returns what came with the acquisition.
+    pub fn acquired(&self) -> Acquired {
+        self.acquired
+    }
+
+    /// Stores what came with another acquisition that this guard stands for now.
+    pub(super) fn set_acquired(&mut self, acquired: Acquired) {
+        self.acquired = acquired;
+    }
 }
 
 macro_rules! guard_methods {
     ($($guard:ident)*) => { $(impl<K: LockKind> $guard<'_, K> {
-        /// Returns what came with the acquisition.
-        pub fn acquired(&self) -> Acquired {
-            self.acquired
-        }
-
         /// Returns the fencing token of this acquisition.
         pub fn fencing_token(&self) -> u64 {
-            self.acquired.fencing_token
+            self.acquired().fencing_token
         }
 
         /// Returns whether this host has the lock still: `false` once the lease of a linked lock has ended
@@ -64,7 +93,7 @@ macro_rules! guard_methods {
 
         /// Returns the previous holder, if it died inside.
         pub fn previous_owner(&self) -> Option<PreviousOwner> {
-            self.handle.previous_owner().filter(|_| self.acquired.previous_owner_died)
+            self.handle.previous_owner().filter(|_| self.acquired().previous_owner_died)
         }
     })* };
 }
@@ -94,12 +123,12 @@ impl<K: LockKind> Guard<'_, K> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn is_contended(&self) -> bool {
-        self.handle.is_contended_of(Some(self.acquired.fencing_token)).unwrap_or(false)
+        self.handle.is_contended_of(Some(self.fencing_token)).unwrap_or(false)
     }
 
     /// Marks the data as consistent after a holder's death. [`crate::Error::NotInconsistent`] if no holder died.
     pub fn mark_consistent(&mut self) -> Result<()> {
-        self.handle.mark_consistent_of(Some(self.acquired.fencing_token))
+        self.handle.mark_consistent_of(Some(self.fencing_token))
     }
 
     /// Unlocks, and returns the error that dropping the guard cannot.
@@ -109,7 +138,7 @@ impl<K: LockKind> Guard<'_, K> {
     /// if the lock is leased, and the lease ended before. The section may not have been alone. The lock is unlocked all the same.
     #[inline]
     pub fn unlock(self) -> Result<()> {
-        let (handle, token) = (self.handle, self.acquired.fencing_token);
+        let (handle, token) = (self.handle, self.fencing_token);
         std::mem::forget(self);
         handle.unlock(Some(token))
     }
@@ -117,7 +146,7 @@ impl<K: LockKind> Guard<'_, K> {
     /// Unlocks as a dying owner does, since the data were left half-done: the next holder gets the owner-dead notice. A panic
     /// that drops the guard does so too.
     pub fn abandon(self) -> Result<()> {
-        let (handle, token) = (self.handle, self.acquired.fencing_token);
+        let (handle, token) = (self.handle, self.fencing_token);
         std::mem::forget(self);
         handle.abandon(Some(token))
     }
@@ -155,9 +184,9 @@ impl<K: LockKind> Drop for Guard<'_, K> {
     #[inline]
     fn drop(&mut self) {
         if std::thread::panicking() {
-            drop_in_a_panic(self.handle, self.acquired.fencing_token, self.panicking);
+            drop_in_a_panic(self.handle, self.fencing_token, self.marks & PANICKING != 0);
         } else {
-            self.handle.unlock_unheard(self.acquired.fencing_token);
+            self.handle.unlock_unheard(self.fencing_token);
         }
     }
 }

@@ -65,7 +65,7 @@ impl Handle<RwLockKind> {
 
 impl ChangesMode for Guard<'_, RwLockKind> {
     fn make_exclusive(&mut self, limit: HowLong) -> Result<()> {
-        self.acquired = self.handle.upgrade(limit.0)?;
+        self.set_acquired(self.handle.upgrade(limit.0)?);
         Ok(())
     }
 
@@ -88,7 +88,7 @@ impl ChangesMode for Guard<'_, RwLockKind> {
 
 impl ChangesMode for GuardAs<'_, RwLockKind> {
     fn make_exclusive(&mut self, limit: HowLong) -> Result<()> {
-        self.acquired = self.handle.upgrade_as(self.participant, limit.0)?;
+        self.set_acquired(self.handle.upgrade_as(self.participant, limit.0)?);
         Ok(())
     }
 
