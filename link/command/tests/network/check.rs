@@ -1,12 +1,15 @@
 //! Whether what all programs wrote down can be, if the lock is one: no two inside at once but such as read, fencing tokens rise, each is told of a
-//! death before it, and the register is one register.
+//! death before it, and the register is one register. Of a semaphore: never more permits than it has.
 //!
 //! Entries that are not inside at once have one order, that of time, and the register is linearizable if it is read and written in this order;
 //! of those that only read any order will do.
 //! What a program that was killed began to write may have been written or not: so the register may be one of several numbers, until one
 //! is read.
 
-use crate::history::{End, Entry, History, Read, Write};
+use crate::{
+    history::{End, Entry, History, Read, Write},
+    program::PERMITS,
+};
 use std::collections::BTreeMap;
 
 /// What a history that can be shows besides.
@@ -24,9 +27,12 @@ pub struct Seen {
     pub torn: usize,
     /// How many were inside when their lease ended, and were told so.
     pub ended: usize,
-    /// How many only read, and how many of these beside one that did at another host.
+    /// How many only read.
     pub reads: usize,
+    /// How many of these, or of those that took permits, did so beside one at another host.
     pub together: usize,
+    /// The most permits that were taken at once.
+    pub most: u64,
 }
 
 impl Seen {
@@ -42,6 +48,9 @@ impl Seen {
 pub fn check(history: &History) -> Result<Seen, String> {
     let mut entries: Vec<&Entry> = history.entries.iter().collect();
     entries.sort_by_key(|entry| entry.begin);
+    if entries.iter().any(|entry| entry.permits > 0) {
+        return check_permits(&entries);
+    }
     let (mut seen, mut register) = (Seen::default(), Possible { values: vec![0], torn: false });
     let (mut before, mut writer): (Option<&Entry>, Option<&Entry>) = (None, None);
     // The one that was inside last, of all and of those that write; the largest token; and until when one of each host was seen to read.
@@ -88,6 +97,29 @@ pub fn check(history: &History) -> Result<Seen, String> {
     Ok(seen)
 }
 
+/// Likewise, of entries in the order in which they began, each of which took permits.
+fn check_permits(entries: &[&Entry]) -> Result<Seen, String> {
+    let mut seen = Seen::default();
+    let mut inside: Vec<&Entry> = Vec::new();
+    let mut before: Option<&Entry> = None;
+    for entry in entries {
+        inside.retain(|other| other.last >= entry.begin);
+        seen.together += usize::from(inside.iter().any(|other| other.host != entry.host));
+        inside.push(entry);
+        let taken = inside.iter().map(|one| one.permits).sum();
+        if taken > PERMITS {
+            return Err(format!("{taken} permits of {PERMITS} are taken at once: {inside:?}"));
+        }
+        seen.most = seen.most.max(taken);
+        *seen.entries.entry(entry.host.clone()).or_default() += 1;
+        seen.hand_overs += usize::from(before.is_some_and(|before| before.host != entry.host));
+        seen.deaths += usize::from(entry.end == End::Died);
+        seen.ended += usize::from(entry.end == End::LeaseEnded);
+        before = Some(entry);
+    }
+    Ok(seen)
+}
+
 /// What the register may be.
 struct Possible {
     values: Vec<u64>,
@@ -123,6 +155,7 @@ fn entry(token: u64) -> Entry {
         program: token % 2,
         token,
         reads: false,
+        permits: 0,
         is_told: false,
         begin: 10 * token,
         last: 10 * token + 5,
@@ -266,4 +299,40 @@ fn what_is_no_register_is_found() {
         dies(entries);
         entries[4].read = Read::Torn;
     });
+}
+
+/// Three entries that take all permits but one, and one; the last one follows when these have ended.
+fn takers() -> [Entry; 4] {
+    let taker = |token, permits, begin, last| Entry {
+        permits,
+        begin,
+        last,
+        read: Read::None,
+        write: Write::None,
+        ..entry(token)
+    };
+    [taker(1, PERMITS - 2, 10, 30), taker(2, 1, 15, 20), taker(3, 1, 16, 30), taker(4, 2, 31, 40)]
+}
+
+#[test]
+fn more_permits_than_there_are_are_found() {
+    let of = |change: fn(&mut [Entry])| {
+        let mut entries = takers();
+        change(&mut entries);
+        entries.reverse();
+        check(&History { entries: entries.into(), ..History::default() })
+    };
+    let seen = of(|_| {}).unwrap();
+    assert_eq!((seen.all(), seen.most, seen.together, seen.hand_overs), (4, PERMITS, 2, 3));
+    // One that dies had its permits for as long as it is known to.
+    assert_eq!(of(|entries| entries[0].end = End::Died).unwrap().deaths, 1);
+    let wrong: [fn(&mut [Entry]); 3] = [
+        |entries| entries[1].permits = 2,
+        |entries| entries[3].begin = entries[2].last,
+        |entries| (entries[0].end, entries[0].last, entries[3].permits) = (End::Died, 31, 3),
+    ];
+    for change in wrong {
+        let wrong = of(change).unwrap_err();
+        assert!(wrong.contains("are taken at once"), "{wrong}");
+    }
 }

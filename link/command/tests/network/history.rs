@@ -9,6 +9,8 @@ pub struct Entry {
     pub token: u64,
     /// Whether it reads alone, beside others that do.
     pub reads: bool,
+    /// How many permits of a semaphore it took; none of another lock.
+    pub permits: u64,
     /// Whether it was told that a holder died inside.
     pub is_told: bool,
     /// When it was inside first, for certain: after it had the lock.
@@ -72,13 +74,14 @@ impl History {
             let words: Vec<_> = line.split(' ').collect();
             let number = |at: usize| words.get(at).and_then(|word| word.parse().ok()).ok_or_else(wrong);
             match (words[0], open.as_mut()) {
-                ("in" | "reads", None) => {
+                ("in" | "reads" | "takes", None) => {
                     let (token, begin, is_told) = (number(1)?, number(2)?, words.get(3) == Some(&"true"));
                     open = Some(Entry {
                         host: host.into(),
                         program,
                         token,
                         reads: words[0] == "reads",
+                        permits: if words[0] == "takes" { number(3)? } else { 0 },
                         is_told,
                         begin,
                         last: begin,
@@ -124,13 +127,16 @@ mod tests {
         let mut history = History::default();
         let text = "late 3\nin 7 10 false\nread 0\nhas 11\nwrite 8\nwritten\nhas 12\nout\nfree\nvoid 8\nout\nended\nin 9 20 true\ntorn\nhas 21\nwrite 9\n";
         let reads = "reads 7 30 false\nread 8\nhas 31\nout\nfree\n";
-        history.add("a", 1, text).unwrap();
-        history.add("a", 1, reads).unwrap();
+        let takes = "takes 10 40 3\nhas 41\nout\nfree\n";
+        for text in [text, reads, takes] {
+            history.add("a", 1, text).unwrap();
+        }
         let first = Entry {
             host: "a".into(),
             program: 1,
             token: 7,
             reads: false,
+            permits: 0,
             is_told: false,
             begin: 10,
             last: 12,
@@ -156,13 +162,24 @@ mod tests {
             write: Write::None,
             ..first.clone()
         };
-        assert_eq!(history.entries, [first, second, third]);
+        let fourth = Entry {
+            token: 10,
+            permits: 3,
+            begin: 40,
+            last: 41,
+            read: Read::None,
+            write: Write::None,
+            ..first.clone()
+        };
+        assert_eq!(history.entries, [first, second, third, fourth]);
         assert_eq!((history.void, history.late), (1, 1));
     }
 
     #[test]
     fn a_line_that_means_nothing_is_refused() {
-        for text in ["read 1", "in 7 10 false\nwritten", "in x 10 false", "error the file is damaged"] {
+        for text in
+            ["read 1", "in 7 10 false\nwritten", "in x 10 false", "takes 1 2 x", "error the file is damaged"]
+        {
             let said = History::default().add("a", 1, text).unwrap_err();
             assert!(said.contains(text.lines().last().unwrap()), "{said}");
         }

@@ -3,7 +3,7 @@
 use crate::{
     cables::{Own, Station, Switch},
     member::MEMBERS,
-    program::LOCK,
+    program::{LOCK, PERMITS},
 };
 use nix::{
     sys::signal::{Signal, kill},
@@ -26,6 +26,17 @@ const ENDPOINTS: [&str; MEMBERS] = [
 /// The agent's exit code if it cannot reach etcd when it begins.
 const NO_ENGINE: i32 = 69;
 
+/// What programs enter.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Kind {
+    #[default]
+    Mutex,
+    /// Of which programs also read.
+    RwLock,
+    /// Of [`PERMITS`].
+    Semaphore,
+}
+
 /// What a host's agent is started with.
 #[derive(Clone, Default)]
 pub struct Agency {
@@ -33,8 +44,8 @@ pub struct Agency {
     pub options: Vec<String>,
     /// `CLOCK_BOOTTIME` is ahead of this machine's by so many seconds, at the host.
     pub booted_earlier: u64,
-    /// The lock is a rwlock, and programs also read.
-    pub is_rwlock: bool,
+    /// What the lock is.
+    pub kind: Kind,
     /// A fault: it is not, for the programs.
     pub programs_have_another_clock: bool,
 }
@@ -88,8 +99,13 @@ impl Host {
         for name in ["CACERT", "CERT", "KEY", "USER", "PASSWORD"] {
             command.env_remove(format!("ETCDCTL_{name}"));
         }
-        let lock = if self.agency.is_rwlock { &["--rwlock", LOCK][..] } else { &[LOCK] };
-        command.arg("run").arg(self.path()).args(lock).args(["--host", self.name]).args(&self.agency.options);
+        command.arg("run").arg(self.path());
+        match self.agency.kind {
+            Kind::Mutex => command.arg(LOCK),
+            Kind::RwLock => command.args(["--rwlock", LOCK]),
+            Kind::Semaphore => command.arg("--semaphore").arg(format!("{LOCK}={PERMITS}")),
+        };
+        command.args(["--host", self.name]).args(&self.agency.options);
         command.args(["--endpoints", ENDPOINTS[self.place]]);
         self.agent = Some(command.stderr(said).spawn().unwrap());
         self.starts += 1;
@@ -201,7 +217,7 @@ impl Program {
         for line in tail.lines().rev() {
             let words: Vec<_> = line.split(' ').collect();
             match words[..] {
-                ["in" | "reads", _, begin, _] => return Some((begin.parse().ok()?, is_inside)),
+                ["in" | "reads" | "takes", _, begin, _] => return Some((begin.parse().ok()?, is_inside)),
                 ["out" | "abandons"] => is_inside = false,
                 _ => {}
             }

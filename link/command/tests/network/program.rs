@@ -8,7 +8,7 @@ use crate::{
 use nix::time::{ClockId, clock_gettime};
 use std::{fs::File, io::Write, path::Path, thread, time::Duration};
 use support::{Dice, actor::say, limit};
-use turnlock::{Acquired, AnyLock, Error, LockFile, MutexGuard, RwLockReadGuard, RwLockWriteGuard};
+use turnlock::{Acquired, AnyLock, Error, LockFile, MutexGuard, Permits, RwLockReadGuard, RwLockWriteGuard};
 
 /// What the lock is called.
 pub const LOCK: &str = "accounts";
@@ -19,6 +19,9 @@ const WAITS: Duration = Duration::from_secs(2);
 
 /// Of the entries at a rwlock one of so many writes.
 const WRITES_ONE_IN: u64 = 12;
+/// How many permits a semaphore has, and how many an entry takes at most.
+pub const PERMITS: u64 = 5;
+const TAKES: u64 = 3;
 
 /// What a program has that may write.
 trait Writer {
@@ -80,6 +83,10 @@ pub fn program(words: &[String]) {
                 rwlock.write_for(WAITS).map(|guard| program.is_inside(guard))
             }
             AnyLock::RwLock(rwlock) => rwlock.read_for(WAITS).map(|guard| program.reads(guard)),
+            AnyLock::Semaphore(semaphore) => {
+                let permits = 1 + program.dice.roll(TAKES) as u32;
+                semaphore.acquire_for(permits, WAITS).map(|guard| program.takes(guard, permits))
+            }
             _ => panic!("the agent made a lock of another kind"),
         };
         match entered {
@@ -141,6 +148,20 @@ impl Program {
                 Done::Refused => self.note("refused"),
             }
             // Long enough for others to come in meanwhile.
+            self.pauses(3_000);
+            self.stays(|| guard.still_owner());
+        }
+        self.note("out");
+        self.note_end(guard.unlock());
+    }
+
+    /// Beside others, as long as there are permits.
+    fn takes(&mut self, guard: Permits, permits: u32) {
+        let (token, begin) = (guard.fencing_token(), now());
+        if !guard.still_owner() {
+            self.note(&format!("void {token}"));
+        } else {
+            self.note(&format!("takes {token} {begin} {permits}"));
             self.pauses(3_000);
             self.stays(|| guard.still_owner());
         }

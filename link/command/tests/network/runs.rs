@@ -3,7 +3,8 @@
 use crate::{
     cables::alone,
     faults::Fault,
-    host::Agency,
+    host::{Agency, Kind},
+    program::PERMITS,
     world::{HOSTS, World},
 };
 use std::{collections::BTreeMap, time::Duration};
@@ -56,29 +57,39 @@ struct Told {
 
 #[test]
 fn a_lock_that_is_kept_stays_one() {
-    alone(|| everything_fails(false, false));
+    alone(|| everything_fails(false, Kind::Mutex));
 }
 
 #[test]
 fn a_lock_that_is_leased_stays_one_but_for_who_was_told() {
-    alone(|| everything_fails(true, false));
+    alone(|| everything_fails(true, Kind::Mutex));
 }
 
 #[test]
 fn a_rwlock_that_is_kept_stays_one_and_is_read_by_several_hosts_at_once() {
-    alone(|| everything_fails(false, true));
+    alone(|| everything_fails(false, Kind::RwLock));
 }
 
 #[test]
 fn a_rwlock_that_is_leased_stays_one_but_for_who_was_told() {
-    alone(|| everything_fails(true, true));
+    alone(|| everything_fails(true, Kind::RwLock));
 }
 
-fn everything_fails(is_leased: bool, is_rwlock: bool) {
+#[test]
+fn of_a_semaphore_that_is_kept_no_more_permits_are_taken_than_there_are() {
+    alone(|| everything_fails(false, Kind::Semaphore));
+}
+
+#[test]
+fn of_a_semaphore_that_is_leased_no_more_permits_are_taken_than_there_are_but_by_who_was_told() {
+    alone(|| everything_fails(true, Kind::Semaphore));
+}
+
+fn everything_fails(is_leased: bool, kind: Kind) {
     support::watchdog::a_test_begins();
     let mut told = Told { seed: seed(), ..Told::default() };
-    let mut dice = Dice::of_stream(told.seed, u64::from(is_leased) + 2 * u64::from(is_rwlock));
-    let agencies = agencies(is_leased).map(|agency| Agency { is_rwlock, ..agency });
+    let mut dice = Dice::of_stream(told.seed, u64::from(is_leased) + 2 * kind as u64);
+    let agencies = agencies(is_leased).map(|agency| Agency { kind, ..agency });
     let mut world = World::begin(is_leased, agencies).unwrap();
     world.start_programs();
     world.until_each_host_is_in();
@@ -107,13 +118,13 @@ fn everything_fails(is_leased: bool, is_rwlock: bool) {
     let seen = checked.unwrap_or_else(|wrong| panic!("seed {}: {wrong}", told.seed));
     let starts: u32 = world.hosts.iter().map(|host| host.starts).sum();
     println!(
-        "{}{}: {} entries {:?}, {} of them reads, {} beside one at another host, {} hand-overs, {} deaths inside, {} told, {} torn, {} ended inside, {} void, {} waits in vain, {starts} agents",
+        "{}, {kind:?}: {} entries {:?}, {} of them reads, {} beside one at another host, {} permits at most, {} hand-overs, {} deaths inside, {} told, {} torn, {} ended inside, {} void, {} waits in vain, {starts} agents",
         if is_leased { "leased" } else { "kept" },
-        if is_rwlock { ", a rwlock" } else { "" },
         seen.all(),
         seen.entries,
         seen.reads,
         seen.together,
+        seen.most,
         seen.hand_overs,
         seen.deaths,
         seen.told,
@@ -127,7 +138,11 @@ fn everything_fails(is_leased: bool, is_rwlock: bool) {
     }
     let came = told.faults.len();
     assert_eq!(came, all.len(), "each fault comes about");
-    assert!(seen.together > 50 || !is_rwlock, "{seen:?}");
+    match kind {
+        Kind::Mutex => {}
+        Kind::RwLock => assert!(seen.together > 50, "{seen:?}"),
+        Kind::Semaphore => assert!(seen.together > 10 && seen.most == PERMITS, "{seen:?}"),
+    }
     let dies = all.contains(&Fault::ProgramKilled);
     assert!(seen.hand_overs > 50 && (seen.deaths > 0 || !dies), "{seen:?}");
 }

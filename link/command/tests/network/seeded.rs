@@ -1,6 +1,11 @@
 //! Faults that break the lock: the check finds them, in what programs of the real thing wrote down. And one that must not break it.
 
-use crate::{cables::alone, host::Agency, runs::agencies, world::World};
+use crate::{
+    cables::alone,
+    host::{Agency, Kind},
+    runs::agencies,
+    world::World,
+};
 use std::{process::Command, time::Duration};
 use support::limit;
 
@@ -19,8 +24,14 @@ fn world(is_leased: bool, agencies: [Agency; 3]) -> World {
 fn is_found(mut world: World) {
     world.goes_on(BESIDE);
     let wrong = world.is_over().0.expect_err("two hosts that were inside at once are found");
-    let is_of_it =
-        ["two are inside", "the fencing token did not rise", "was read", "the register is torn", "refused"];
+    let is_of_it = [
+        "two are inside",
+        "are taken at once",
+        "the fencing token did not rise",
+        "was read",
+        "the register is torn",
+        "refused",
+    ];
     assert!(is_of_it.iter().any(|part| wrong.contains(part)), "{wrong}");
 }
 
@@ -68,8 +79,17 @@ fn leases_that_etcd_ends_early_let_no_other_host_in_beside_the_one_that_has_the_
 
 #[test]
 fn hosts_that_are_linked_by_two_prefixes_are_found() {
+    by_two_prefixes(Kind::Mutex);
+}
+
+#[test]
+fn hosts_whose_permits_are_shared_out_by_two_prefixes_are_found() {
+    by_two_prefixes(Kind::Semaphore);
+}
+
+fn by_two_prefixes(kind: Kind) {
     alone(|| {
-        let mut agencies = agencies(false);
+        let mut agencies = agencies(false).map(|agency| Agency { kind, ..agency });
         agencies[2].options.extend(["--prefix".to_owned(), "another".to_owned()]);
         is_found(world(false, agencies));
     });
