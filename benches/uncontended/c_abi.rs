@@ -9,6 +9,7 @@ use std::{
     ptr,
     time::Duration,
 };
+use turnlock::capi::turnlock_request;
 
 type Handle = *mut c_void;
 type OpenFile = unsafe extern "C" fn(*const c_char, *const c_void, *mut Handle) -> i32;
@@ -16,27 +17,10 @@ type OpenMutex = unsafe extern "C" fn(Handle, *const c_char, *const c_void, *mut
 type OpenHold = unsafe extern "C" fn(Handle, *const c_void, *mut Handle) -> i32;
 type Take = unsafe extern "C" fn(Handle, *mut c_void) -> i32;
 type TakeFor = unsafe extern "C" fn(Handle, u64, *mut c_void) -> i32;
-type Acquire = unsafe extern "C" fn(Handle, *const Request, *mut c_void) -> i32;
+type Acquire = unsafe extern "C" fn(Handle, *const turnlock_request, *mut c_void) -> i32;
 type Leave = unsafe extern "C" fn(Handle) -> i32;
 type TakePermits = unsafe extern "C" fn(Handle, u32, *mut c_void) -> i32;
 type LeavePermits = unsafe extern "C" fn(Handle, u32) -> i32;
-
-/// `struct turnlock_request`.
-#[derive(Clone, Copy)]
-#[repr(C)]
-struct Request {
-    size: usize,
-    lock: Handle,
-    mode: u32,
-    flags: u32,
-    permits: u32,
-    wait: u32,
-    time_ns: u64,
-    ranges: *const c_void,
-    range_count: usize,
-    keys: *const c_void,
-    key_count: usize,
-}
 
 #[derive(Clone, Copy)]
 pub struct CAbi {
@@ -76,7 +60,7 @@ pub struct CMutex {
     rwlock: Handle,
     semaphore: Handle,
     hold: Handle,
-    requests: [Request; 4],
+    requests: [turnlock_request; 4],
 }
 
 impl CAbi {
@@ -128,22 +112,19 @@ impl CAbi {
             assert_eq!((self.open_semaphore)(file, c"semaphore".as_ptr(), ptr::null(), &mut semaphore), 0);
             assert_eq!((self.open_hold)(file, ptr::null(), &mut hold), 0);
         }
-        let none = ptr::null();
-        let (flags, permits, wait, time_ns) = (0, 0, 0, 0);
-        let (ranges, range_count, keys, key_count) = (none, 0, none, 0);
-        let size = size_of::<Request>();
-        let request = |lock, mode| Request {
-            size,
-            lock,
+        let request = |lock: Handle, mode| turnlock_request {
+            size: size_of::<turnlock_request>(),
+            lock: lock.cast(),
             mode,
-            flags,
-            permits,
-            wait,
-            time_ns,
-            ranges,
-            range_count,
-            keys,
-            key_count,
+            flags: 0,
+            permits: 0,
+            wait: 0,
+            time_ns: 0,
+            ranges: ptr::null(),
+            range_count: 0,
+            keys: ptr::null(),
+            key_count: 0,
+            group: 0,
         };
         // TURNLOCK_MODE_SHARED is 1. In the order of `Held`.
         let requests = [request(mutex, 0), request(rwlock, 1), request(rwlock, 0), request(semaphore, 0)];
