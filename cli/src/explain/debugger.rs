@@ -7,7 +7,6 @@
 use crate::processes;
 use nix::{
     errno::Errno,
-    sched::{CpuSet, sched_getcpu, sched_setaffinity},
     sys::{
         ptrace::{self, Options},
         signal::{Signal, kill},
@@ -161,16 +160,6 @@ impl Stepped {
                 std::thread::sleep(Duration::from_micros(200));
             }
         }
-    }
-}
-
-/// Has this thread and the processes `pids`, each of one thread, run on one processor. A step is then a switch of that processor, and does
-/// not wake up another one: it takes a third of the time. Where that is not allowed, it takes longer.
-pub fn share_a_processor(pids: impl Iterator<Item = u32>) {
-    let mut here = CpuSet::new();
-    let Ok(()) = sched_getcpu().and_then(|processor| here.set(processor)) else { return };
-    for pid in pids.chain([0]) {
-        let _ = sched_setaffinity(Pid::from_raw(pid as i32), &here);
     }
 }
 

@@ -2,7 +2,6 @@
 
 use super::{
     actor::{Actor, Ring, Still},
-    debugger,
     picture::{Audience, Picture, Stop},
     registers::{FileBytes, registers, slot_in, waits},
     sentences,
@@ -49,7 +48,6 @@ impl<'a> Stage<'a> {
                 break;
             }
         }
-        debugger::share_a_processor(actors.iter().filter(|actor| actor.is_stepped()).map(Actor::pid));
         let (seen, bytes) = (registers(path)?, FileBytes::open(path)?);
         Ok(Self { path: path.into(), bytes, actors, seen, chapter: String::new(), note, audience })
     }
