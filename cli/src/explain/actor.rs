@@ -46,8 +46,8 @@ pub enum Still {
 /// One that has taken so many instructions without a move, and asked the kernel for nothing meanwhile, spins: no step of an acquisition is as
 /// long. Between looks for a dead participant and what is cleared for it there may be more instructions, but no fewer system calls.
 const SPINS_AFTER: u32 = 20_000;
-/// A process that takes longer has gone astray.
-const LONGEST: Duration = Duration::from_secs(60);
+/// A process that takes longer has gone astray. Where others compute, a call that is stepped may take minutes.
+const LONGEST: Duration = Duration::from_secs(600);
 
 impl Actor {
     /// Starts a process that has a slot in the lock file at `path`.
