@@ -145,7 +145,7 @@ fn renew(view: View, fences: Fences, boot_id: [u64; 2], realtime_ns: u64, has_gr
     for region in view.regions_in_use() {
         let lock = view.lock(region);
         // In every slot, whatever the slot table says: the disk may have kept the one and not the other.
-        for slot in (0..lock.cells.len()).filter(|slot| has_left_something(&lock, *slot)) {
+        for slot in (0..lock.cells().len()).filter(|slot| has_left_something(&lock, *slot)) {
             liveness::clear(&FileLock::of_any_kind(view, region), slot);
         }
         if let Some(mail) = mail_of(view, region) {
@@ -211,8 +211,8 @@ fn token_after_boot(last: u64, floor: u64) -> u64 {
 
 /// Returns whether there is anything that [`liveness::clear`] would clear. A page that is only read stays clean.
 fn has_left_something(lock: &LockView, slot: usize) -> bool {
-    let cell = &lock.cells[slot];
-    let words = [&lock.numbers[slot], &lock.passive[slot], &cell.held, &cell.since];
+    let cell = &lock.cells()[slot];
+    let words = [&lock.numbers()[slot], &lock.passive()[slot], &cell.held, &cell.since];
     words.into_iter().any(|word| word.load(Relaxed) != 0) || cell.ring.membership.load(Relaxed) != 0
 }
 
@@ -250,7 +250,7 @@ fn clear_rings(view: View) {
 
 /// Empties the ring of this lock, which no other participant changes meanwhile.
 pub fn clear_ring(lock: &LockView) {
-    for word in lock.cells.iter().flat_map(|cell| [&cell.ring.state, &cell.ring.link]) {
+    for word in lock.cells().iter().flat_map(|cell| [&cell.ring.state, &cell.ring.link]) {
         if word.load(Relaxed) != 0 {
             word.store(0, Relaxed);
         }
@@ -263,7 +263,7 @@ pub fn clear_dead_claims(view: View, region: usize) {
     let lock = FileLock::new(view, region);
     let words = lock.lock.words;
     if words.dead_parts.load(Relaxed) != 0 {
-        (0..lock.lock.cells.len()).for_each(|slot| lock.dead_claim(slot).clear());
+        (0..lock.lock.cells().len()).for_each(|slot| lock.dead_claim(slot).clear());
         words.dead_parts.store(0, Relaxed);
     }
     lock.member_deaths().clear();

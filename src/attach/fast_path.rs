@@ -58,7 +58,7 @@ impl Remembered {
     pub fn remember(&self, attachment: &Attachment, region: usize) {
         let view = attachment.file.view();
         self.words.store(view.region_pointer(region));
-        let (cell, local) = (&view.lock(region).cells[attachment.slot], attachment.local(region).0);
+        let (cell, local) = (&view.lock(region).cells()[attachment.slot], attachment.local(region).0);
         // Relaxed, both: the caller's promise.
         self.cell.store(ptr::from_ref(cell).cast_mut(), Relaxed);
         self.local.store(ptr::from_ref(local).cast_mut(), Relaxed);

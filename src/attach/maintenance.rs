@@ -165,7 +165,7 @@ fn clear(new: &File, path: &Path, shape: Geometry, fences: Fences) -> io::Result
     let mapping = Mapping::read_write(new, shape.file_size(), path).map_err(io::Error::other)?;
     // SAFETY: mapped as long as the geometry says, at a page boundary, until the end of this function; the file has no
     // name yet.
-    let view = unsafe { View::new(mapping.base(), shape) };
+    let view = unsafe { View::new(mapping.base(), &shape) };
     view.header().unlinked.store(0, Relaxed);
     recovery::renew_after_growth(view, fences, process::boot_id(), clock::realtime_ns());
     Ok(())

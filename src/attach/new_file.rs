@@ -25,7 +25,7 @@ pub fn fill(file: &File, path: &Path, geometry: Geometry) -> std::io::Result<()>
     let prefix = HeaderPrefix { geometry, incarnation: process::random(), created_realtime_ns: now };
     let mapping = Mapping::read_write(file, geometry.file_size(), path).map_err(std::io::Error::other)?;
     // SAFETY: as in `OpenFile::view`; the file was allocated at this size, and no process takes it for a lock file yet.
-    let view = unsafe { View::new(mapping.base(), geometry) };
+    let view = unsafe { View::new(mapping.base(), &geometry) };
     view.lock(0).words.token.store(recovery::token_floor(now), Relaxed);
     recovery::write_boot_id(view, process::boot_id());
     file.write_all_at(&prefix.encode(), 0)

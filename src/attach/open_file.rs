@@ -270,7 +270,7 @@ impl OpenFile {
     pub fn view(&self) -> View<'_> {
         // SAFETY: the mapping is read-write, as long as the geometry says (the file's size was compared with it), at a
         // page boundary, and lives as long as `self`; nothing else refers to that memory.
-        unsafe { View::new(self.mapping.base(), self.prefix.geometry) }
+        unsafe { View::new(self.mapping.base(), &self.prefix.geometry) }
     }
 
     /// Its shape.
@@ -287,6 +287,21 @@ impl OpenFile {
     #[inline]
     pub fn still_exists(&self, region: usize, generation: u64) -> bool {
         region == 0 || self.generation_of(region) == generation
+    }
+
+    /// Checks that the lock in `region` is the one with this generation still.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if it was removed; [`Error::Damaged`] if the file is not whole any more.
+    #[inline]
+    pub fn check_exists(&self, region: usize, generation: u64) -> Result<()> {
+        if self.still_exists(region, generation) {
+            Ok(())
+        } else if self.is_intact() {
+            Err(self.removed())
+        } else {
+            Err(self.not_intact())
+        }
     }
 
     /// Returns the generation of a named lock's region.

@@ -106,7 +106,7 @@ impl<'a, F: FileClaims> Host for FileSite<'a, F> {
 
     #[inline]
     fn prefetch(&self) {
-        prefetch_for_writing(&self.lock.lock.numbers[self.attachment.slot]);
+        prefetch_for_writing(&self.lock.lock.numbers()[self.attachment.slot]);
         prefetch_for_writing(&self.lock.lock.words.bias);
     }
 
@@ -118,14 +118,7 @@ impl<'a, F: FileClaims> Host for FileSite<'a, F> {
 
     #[inline]
     fn check_exists(&self) -> Result<()> {
-        let file = &self.attachment.file;
-        if file.still_exists(self.lock.region, self.generation) {
-            Ok(())
-        } else if file.is_intact() {
-            Err(file.removed())
-        } else {
-            Err(file.not_intact())
-        }
+        self.attachment.file.check_exists(self.lock.region, self.generation)
     }
 
     #[inline]
@@ -258,7 +251,7 @@ impl<'a, F: FileClaims> Site for FileSite<'a, F> {
 
     #[inline]
     fn claimed(&self, _: F::Claim) -> F::Claim {
-        let cell = &self.lock.lock.cells[self.attachment.slot];
+        let cell = &self.lock.lock.cells()[self.attachment.slot];
         F::claimed(self.attachment.mode_word(self.lock.region), cell)
     }
 
@@ -288,7 +281,7 @@ impl<'a, F: FileClaims> Site for FileSite<'a, F> {
             Stop { cancel: None, interrupt: None }
         };
         let slot = attachment.slot;
-        let cell = &lock.lock.cells[slot];
+        let cell = &lock.lock.cells()[slot];
         let since = (&cell.since, &cell.waiting_since);
         let waiter =
             wait::Waiter::new(limit, patience, slot, (stop, &attachment.adaptive), since, lock.standby());

@@ -270,7 +270,10 @@ pub fn with_thread_attachment_if_any<R>(
     file: &Arc<OpenFile>,
     act: impl FnOnce(&Attachment) -> Result<R>,
 ) -> Result<R> {
-    cached_attachment(file).or_else(|| find(file)).map_or(Err(Error::NotOwner), act)
+    match cached_attachment(file).or_else(|| find(file)) {
+        Some(attachment) => act(attachment),
+        None => Err(Error::NotOwner),
+    }
 }
 
 /// Calls `look` with each of this thread's slots in `file`, its own first.
@@ -322,12 +325,14 @@ pub fn with_holding_attachment<R>(
     token: Option<u64>,
     act: impl FnOnce(&Attachment) -> Result<R>,
 ) -> Result<R> {
-    let holds = |attachment: &Attachment| attachment.local(region).check_held(token).is_ok();
+    let holds = |attachment: &Attachment| attachment.local(region).is_held_by(token);
     if let Some(own) = cached_attachment(file).or_else(|| find(file)).filter(|own| holds(own)) {
         return act(own);
     }
     let look = Look::begin();
-    let more = find_where(file, |place| place.is_more.get(), &holds).ok_or(Error::NotOwner)?;
+    let Some(more) = find_where(file, |place| place.is_more.get(), &holds) else {
+        return Err(Error::NotOwner);
+    };
     let done = act(more);
     if look.is_only_one() && !more.holds_any() && has_spare(file, region) && is_one_too_many(file) {
         let (signals, more) = (SignalsBlocked::new(), ptr::from_ref(more));

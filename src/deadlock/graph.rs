@@ -103,7 +103,7 @@ impl WaitedLock for FileLock<'_, Claimed> {
     }
 
     fn passive(&self, slot: usize) -> &AtomicU64 {
-        &self.lock.passive[slot]
+        &self.lock.passive()[slot]
     }
 
     fn designated_waker(&self) -> &AtomicU32 {

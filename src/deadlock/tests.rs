@@ -39,7 +39,7 @@ impl Scene {
 
     fn view(&self) -> View<'_> {
         // SAFETY: allocated so large and aligned, zeros, and freed when the scene is dropped.
-        unsafe { View::new(self.memory, self.geometry) }
+        unsafe { View::new(self.memory, &self.geometry) }
     }
 
     /// Attaches a participant to the slot; all are of this process, each of a thread of its own.
@@ -49,7 +49,7 @@ impl Scene {
     }
 
     fn claim(&self, slot: usize, region: usize, claim: Claim) {
-        let words = &self.view().lock(region).cells[slot].claim;
+        let words = &self.view().lock(region).cells()[slot].claim;
         words.mode_word.store(u64::from(claim.weight) << 32 | claim.mode as u64, Relaxed);
         words.first.store(claim.extent.first, Relaxed);
         words.last.store(claim.extent.last, Relaxed);
@@ -57,17 +57,17 @@ impl Scene {
 
     fn holds(&self, slot: usize, region: usize, mode: Mode) {
         self.claim(slot, region, Claim::whole(mode));
-        self.view().lock(region).cells[slot].held.store(100 + slot as u64, Relaxed);
+        self.view().lock(region).cells()[slot].held.store(100 + slot as u64, Relaxed);
     }
 
     /// Has it wait since the time `since`, which also orders the queue.
     fn waits(&self, slot: usize, region: usize, mode: Mode, since: u64, may_be_told: bool) {
         let (view, lock) = (self.view(), self.view().lock(region));
         self.claim(slot, region, Claim::whole(mode));
-        lock.numbers[slot].store(since + 1, Relaxed);
-        lock.cells[slot].waiting_since.store(since, Relaxed);
-        lock.cells[slot].since.store(since, Relaxed);
-        lock.cells[slot].doorway.store(1, Relaxed);
+        lock.numbers()[slot].store(since + 1, Relaxed);
+        lock.cells()[slot].waiting_since.store(since, Relaxed);
+        lock.cells()[slot].since.store(since, Relaxed);
+        lock.cells()[slot].doorway.store(1, Relaxed);
         WaitWord::begin(&view.slots()[slot].wait, region, may_be_told);
     }
 
@@ -151,7 +151,7 @@ fn a_thread_holds_by_one_slot_and_waits_by_another() {
     // What slot 0 holds is held by slot 5, of the same thread.
     scene.attach(5, true);
     scene.view().slots()[5].tid.store(1000, Relaxed);
-    scene.view().lock(1).cells[0].held.store(0, Relaxed);
+    scene.view().lock(1).cells()[0].held.store(0, Relaxed);
     assert_eq!(scene.closed_by(1), []);
     scene.holds(5, 1, Exclusive);
     assert_eq!(scene.closed_by(1), [1, 0]);
@@ -189,14 +189,14 @@ fn behind_a_writer() -> Scene {
 fn a_waiter_waits_for_one_before_it_that_is_kept_out_and_queued_for_good() {
     let scene = behind_a_writer();
     assert_eq!(scene.closed_by(2), [2, 1, 0]);
-    let writer = &scene.view().lock(1).cells[1];
+    let writer = &scene.view().lock(1).cells()[1];
     writer.evicted.store(1, Relaxed);
     assert_eq!(scene.closed_by(2), [], "it is passed over");
     writer.evicted.store(0, Relaxed);
     writer.since.store(0, Relaxed);
     assert_eq!(scene.closed_by(2), [], "it may leave the queue");
     writer.since.store(10, Relaxed);
-    scene.view().lock(1).numbers[1].store(99, Relaxed);
+    scene.view().lock(1).numbers()[1].store(99, Relaxed);
     assert_eq!(scene.closed_by(2), [], "it comes later");
 }
 
@@ -204,9 +204,9 @@ fn a_waiter_waits_for_one_before_it_that_is_kept_out_and_queued_for_good() {
 fn one_in_the_passive_set_waits_for_the_designated_waker() {
     let scene = behind_a_writer();
     let lock = scene.view().lock(1);
-    lock.numbers[2].store(0, Relaxed);
+    lock.numbers()[2].store(0, Relaxed);
     assert_eq!(scene.closed_by(2), []);
-    lock.passive[2].store(30, Relaxed);
+    lock.passive()[2].store(30, Relaxed);
     lock.words.designated_waker.store(2, Relaxed);
     assert_eq!(scene.closed_by(2), [2, 1, 0]);
     lock.words.designated_waker.store(1, Relaxed);

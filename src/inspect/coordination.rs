@@ -72,7 +72,7 @@ pub(super) fn look_at(observer: &impl SeesSlots, named: &Named, kind: Kind) -> R
 fn steady_look(observer: &impl SeesSlots, named: &Named, kind: Kind) -> Result<Vec<Wait>> {
     const LOOKS: usize = 20;
     let view = observer.view();
-    let cells = view.lock(named.region).cells;
+    let cells = view.lock(named.region).cells();
     let slots = view.slots_bound().min(cells.len());
     let condition = registers::condition(view, named.region, named.generation);
     let barrier = registers::barrier(view, named.region, named.generation, named.permits);
@@ -165,7 +165,7 @@ fn broken(view: View, named: &Named, Breach { cause, slot }: Breach) -> BrokenBa
         Cause::Aborted => "aborted",
         _ => "reset",
     };
-    let cell = view.lock(named.region).cells.get(slot).filter(|_| cause != Cause::Reset);
+    let cell = view.lock(named.region).cells().get(slot).filter(|_| cause != Cause::Reset);
     let pid = cell.map(|cell| (cell.claim.last.load(Relaxed) >> 32) as u32).filter(|pid| *pid != 0);
     let record = view.slots().get(slot).filter(|record| {
         slot < view.slots_bound()
@@ -232,7 +232,7 @@ mod tests {
                 words.partner.store(garbage.word(), Relaxed);
                 words.sequence.store(garbage.word(), Relaxed);
                 words.wake.store(garbage.word() as u32, Relaxed);
-                for (entry, cell) in lock.entries.iter().zip(lock.cells) {
+                for (entry, cell) in lock.entries().iter().zip(lock.cells()) {
                     entry.store(
                         garbage.word() & if round % 2 == 0 { !(0xfff << 3) } else { u64::MAX },
                         Relaxed,
@@ -262,7 +262,7 @@ mod tests {
         for region in 1..=4 {
             let kind = [Kind::Condition, Kind::Event, Kind::Barrier, Kind::Once][region - 1];
             registers::clear_coordination(view, region, kind, 1, false);
-            view.lock(region).cells.iter().for_each(|cell| cell.waiting_since.store(0, Relaxed));
+            view.lock(region).cells().iter().for_each(|cell| cell.waiting_since.store(0, Relaxed));
         }
     }
 }

@@ -166,7 +166,7 @@ fn registers_in(path: &Path, opened: &File, lock: &str) -> Result<Option<LockReg
     let prefix = header_of(opened, path)?;
     let mapping = Mapping::read_only(opened, prefix.geometry.file_size(), path)?;
     // SAFETY: as in `look_at`.
-    let view = unsafe { View::new(mapping.base(), prefix.geometry) };
+    let view = unsafe { View::new(mapping.base(), &prefix.geometry) };
     let is_it = |named: &Named| named.name == lock && named.kind.is_none_or(Kind::is_lock);
     names_of(view).find(is_it).map(|named| registers::read(view, named)).transpose()
 }
@@ -175,7 +175,7 @@ fn recording_in(path: &Path, opened: &File) -> Result<Option<Recording>> {
     let prefix = header_of(opened, path)?;
     let mapping = Mapping::read_only(opened, prefix.geometry.file_size(), path)?;
     // SAFETY: as in `look_at`.
-    let view = unsafe { View::new(mapping.base(), prefix.geometry) };
+    let view = unsafe { View::new(mapping.base(), &prefix.geometry) };
     Ok(recording::read(view))
 }
 
@@ -184,7 +184,7 @@ fn look_at(path: PathBuf, opened: File) -> Result<FileStatus> {
     let mapping = Mapping::read_only(&opened, prefix.geometry.file_size(), &path)?;
     // SAFETY: mapped as long as the geometry says, at a page boundary, until the end of this function; nothing below
     // stores through the view.
-    let view = unsafe { View::new(mapping.base(), prefix.geometry) };
+    let view = unsafe { View::new(mapping.base(), &prefix.geometry) };
     let look = |slot| {
         let alive = liveness_lock::is_alive_seen_from_outside(&opened, slot)?;
         Ok(if alive { Seen::Alive } else { Seen::Dead })

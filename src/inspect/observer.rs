@@ -241,7 +241,7 @@ impl<'a> Observer<'a> {
         // keep their order there.
         let has_patience = |slot: usize| {
             let since = lock.waiting_since(slot);
-            let is_passive = lock.lock.passive[slot].load(Relaxed) != 0;
+            let is_passive = lock.lock.passive()[slot].load(Relaxed) != 0;
             lock.since(slot) == 0 && !(is_passive && now.saturating_sub(since) >= named.patience)
         };
         let waiter = |seen: &Registers| -> Result<Waiter> {

@@ -125,7 +125,7 @@ pub(super) fn read(view: View<'_>, named: Named) -> Result<LockRegisters> {
                 TRYING => Held::Trying,
                 token => Held::Inside(token),
             },
-            parked: lock.lock.cells[slot].parked.load(Relaxed) != 0,
+            parked: lock.lock.cells()[slot].parked.load(Relaxed) != 0,
             waits: lock.waiting_since(slot) != 0,
             evicted: (choosing || number != 0) && lock.eviction(slot).is_evicted(),
             machine: machine(slot),

@@ -208,7 +208,7 @@ impl Handle<BarrierKind> {
     /// Returns the error that says why it broke, and at whom.
     fn broken(&self, Breach { cause, slot }: Breach) -> Error {
         let view = self.file.open.view();
-        let Some(cell) = view.lock(self.lock.region).cells.get(slot) else {
+        let Some(cell) = view.lock(self.lock.region).cells().get(slot) else {
             return Error::BrokenBarrier("at a slot that the file does not have".into());
         };
         let pid = (cell.claim.last.load(Relaxed) >> 32) as u32;
@@ -230,7 +230,7 @@ impl Handle<BarrierKind> {
         let view = self.file.open.view();
         let record = &view.slots()[attachment.slot];
         let who = u64::from(record.pid.load(Relaxed)) << 32 | u64::from(record.tid.load(Relaxed));
-        let said = &view.lock(self.lock.region).cells[attachment.slot].claim.last;
+        let said = &view.lock(self.lock.region).cells()[attachment.slot].claim.last;
         // Of one that died, it says who that was, which had the slot before.
         if said.load(Relaxed) != who && !self.barrier(parties).is_dead(attachment.slot) {
             said.store(who, Relaxed);

@@ -134,7 +134,7 @@ impl<K: LockKind<Claims = Claimed>> Handle<K> {
         if self.file.open.is_others(&self.name) {
             return;
         }
-        let cells = self.file.open.view().lock(region).cells;
+        let cells = self.file.open.view().lock(region).cells();
         thread::each_attachment(&self.file.open, |attachment| {
             let local = attachment.local(region);
             let holding = local.holding();

@@ -344,7 +344,7 @@ impl Handle<ConditionKind> {
     /// counts.
     fn sleep_until_notified(&self, attachment: &Attachment, ticket: Ticket, limit: Limit) -> Result<()> {
         let (me, condition) = (attachment.slot, self.condition());
-        let wake = &self.file.open.view().lock(self.lock.region).cells[me].called;
+        let wake = &self.file.open.view().lock(self.lock.region).cells()[me].called;
         let records = self.recorder_of(me);
         let look_after = || {
             self.condition_of(&records).look_after::<Linux>(me, |slot| self.reap_if_dead(attachment, slot))

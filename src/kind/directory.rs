@@ -283,7 +283,7 @@ fn clear(view: View, region: usize, untouched: bool) {
     recovery::clear_dead_claims(view, region);
     if untouched {
         // What a disk kept of it from before a boot, of which the directory knows nothing.
-        for ((number, passive), cell) in lock.numbers.iter().zip(lock.passive).zip(lock.cells) {
+        for ((number, passive), cell) in lock.numbers().iter().zip(lock.passive()).zip(lock.cells()) {
             for word in
                 [number, passive, &cell.held, &cell.since].into_iter().filter(|word| word.load(Relaxed) != 0)
             {

@@ -25,12 +25,13 @@ impl<K: LockKind> Handle<K> {
         self.file.open.still_exists(self.name.region, self.name.generation)
     }
 
-    /// Checks that the lock was not removed.
+    /// Checks that the lock was not removed. An acquisition looks again.
     ///
     /// # Errors
-    /// [`Error::NotFound`].
+    /// [`Error::NotFound`]; [`Error::Damaged`] if the file is not whole any more.
+    #[inline]
     pub fn check_exists(&self) -> Result<()> {
-        if self.still_exists() { Ok(()) } else { Err(self.file.open.removed()) }
+        self.file.open.check_exists(self.name.region, self.name.generation)
     }
 
     /// Returns what `read` reads of the lock in the file.

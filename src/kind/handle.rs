@@ -202,14 +202,14 @@ impl<K: LockKind> Handle<K> {
             return Ok(Acquired { fencing_token, previous_owner_died: false });
         }
         with_thread_attachment(&self.file.open, |attachment| {
-            let attempt = self.named(attachment, K::everything())?;
+            self.check_exists()?;
             // The notice of a death comes with the first of them.
             if self.recursive
                 && let Some(fencing_token) = attachment.recursion(self.lock.region).again()?
             {
                 return Ok(Acquired { fencing_token, previous_owner_died: false });
             }
-            Ok(attempt.lock(limit)?.into())
+            Ok(self.attempt(attachment, K::everything()).lock(limit)?.into())
         })
     }
 
@@ -229,7 +229,8 @@ impl<K: LockKind> Handle<K> {
         claim: ClaimOf<K>,
         limit: Limit,
     ) -> Result<Acquired> {
-        Ok(self.named(attachment, claim)?.lock(limit)?.into())
+        self.check_exists()?;
+        Ok(self.attempt(attachment, claim).lock(limit)?.into())
     }
 
     /// Does what [`Handle::acquire_at`] does, without a limit and without an interrupt, for a wait inside another one, which the
@@ -321,15 +322,15 @@ impl<K: LockKind> Handle<K> {
 
     /// Unlocks (`abandon`: as a dying holder does), unless it is recursive and was taken more than once.
     fn leave_once(&self, attachment: &Attachment, token: Option<u64>, abandon: bool) -> Result<()> {
-        let attempt = self.owned(attachment)?;
+        self.check_not_others()?;
         let left = match self.recursive {
             false => recursion::Left::Last { abandoned: abandon },
             true => attachment.recursion(self.lock.region).leave(token, abandon)?,
         };
         match left {
             recursion::Left::Held => Ok(()),
-            recursion::Left::Last { abandoned: false } => attempt.unlock(token),
-            recursion::Left::Last { abandoned: true } => attempt.abandon(token),
+            recursion::Left::Last { abandoned: false } => self.attempt_of_holder(attachment).unlock(token),
+            recursion::Left::Last { abandoned: true } => self.attempt_of_holder(attachment).abandon(token),
         }
     }
 
@@ -390,7 +391,8 @@ impl<K: LockKind> Handle<K> {
     /// Opens a lock again that is not recoverable, in its turn.
     pub fn reset(&self, limit: Limit) -> Result<()> {
         with_thread_attachment(&self.file.open, |attachment| {
-            let attempt = self.named(attachment, K::everything())?;
+            self.check_exists()?;
+            let attempt = self.attempt(attachment, K::everything());
             let acquisition = attempt.lock_and_reset(limit)?;
             attempt.unlock(Some(acquisition.token))
         })
@@ -416,33 +418,24 @@ impl<K: LockKind> Handle<K> {
         attachment: &'a Attachment,
     ) -> Attempt<FileSite<'a, K::Claims>> {
         let region = self.lock.region;
-        let cell = &self.file.open.view().lock(region).cells[attachment.slot];
+        let cell = &self.file.open.view().lock(region).cells()[attachment.slot];
         self.attempt(attachment, K::Claims::claimed(attachment.mode_word(region), cell))
     }
 
-    /// Returns what [`Handle::attempt`] does, unless the lock was removed. An acquisition looks again.
+    /// Checks, for the holder, that what the participant has in the lock's region is this lock: one that was removed has no
+    /// holders.
     #[inline(always)]
-    fn named<'a>(
-        &'a self,
-        attachment: &'a Attachment,
-        claim: ClaimOf<K>,
-    ) -> Result<Attempt<FileSite<'a, K::Claims>>> {
-        let attempt = self.attempt(attachment, claim);
-        attempt.site.check_exists()?;
-        Ok(attempt)
+    fn check_not_others(&self) -> Result<()> {
+        if self.file.open.is_others(&self.name) { Err(Error::NotOwner) } else { Ok(()) }
     }
 
-    /// Returns what [`Handle::attempt`] does, for the holder. A removed lock has no holders: what the participant has in its
-    /// region is another lock.
+    /// Returns what [`Handle::attempt_of_holder`] does, once it is checked that the region has this lock still.
     #[inline(always)]
     pub(super) fn owned<'a>(
         &'a self,
         attachment: &'a Attachment,
     ) -> Result<Attempt<FileSite<'a, K::Claims>>> {
-        if self.file.open.is_others(&self.name) {
-            Err(Error::NotOwner)
-        } else {
-            Ok(self.attempt_of_holder(attachment))
-        }
+        self.check_not_others()?;
+        Ok(self.attempt_of_holder(attachment))
     }
 }

@@ -9,7 +9,6 @@ use super::{
     participant::Participant,
 };
 use crate::attach::{attachment::Attachment, thread};
-use crate::layout::KeyBeginning;
 use crate::registers::{Claimed, FileClaims};
 use turnlock_core::acquire::site::Limit;
 use turnlock_core::algorithm::claim::{Claim, Mode};
@@ -34,7 +33,7 @@ impl<K: GranuleKind> Handle<K> {
         if conflicts {
             return Err(Error::Deadlock);
         }
-        let act = |attachment: &Attachment, limit| self.acquire_part_at(attachment, part, limit);
+        let act = |attachment: &Attachment, limit| self.acquire_part_at(attachment, &part, limit);
         acquire_beside(under_way, limit, |limit| {
             thread::with_idle_attachment(&self.file.open, self.lock.region, |attachment| {
                 act(attachment, limit)
@@ -46,11 +45,11 @@ impl<K: GranuleKind> Handle<K> {
     pub(super) fn acquire_part_at(
         &self,
         attachment: &Attachment,
-        part: Part,
+        part: &Part,
         limit: Limit,
     ) -> Result<Acquired> {
         // One that has a part is refused, and what it has stays written down.
-        if part.key != KeyBeginning::NONE && !attachment.local(self.lock.region).is_held() {
+        if !part.key.is_none() && !attachment.local(self.lock.region).is_held() {
             self.file.open.view().slots()[attachment.slot].key.set(part.claim.extent, &part.key);
         }
         self.acquire_at(attachment, part.claim, limit)
@@ -65,7 +64,7 @@ impl<K: GranuleKind> Handle<K> {
     ) -> Result<Acquired> {
         let attachment = self.attachment_of(participant)?;
         let _call = attachment.begin_taking(self.lock.region)?;
-        self.acquire_part_at(attachment, part, limit)
+        self.acquire_part_at(attachment, &part, limit)
     }
 
     /// Unlocks the part of the lock that the calling thread holds.

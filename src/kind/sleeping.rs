@@ -91,7 +91,7 @@ impl<K: LockKind> Handle<K> {
     ) -> Result<Slept> {
         let (region, slot) = (self.lock.region, attachment.slot);
         let lock = FileLock::new(self.file.open.view(), region).lock;
-        let cell = &lock.cells[slot];
+        let cell = &lock.cells()[slot];
         let context = WaitContext {
             wake: on.wake,
             asleep: on.alone.then_some(&cell.asleep),

@@ -30,6 +30,12 @@ impl KeyBeginning {
         Self(bytes)
     }
 
+    /// Returns whether it is of what is no key, or of an empty one.
+    #[inline]
+    pub fn is_none(&self) -> bool {
+        self.0[0] == 0
+    }
+
     /// Returns its bytes, at most 47.
     pub fn bytes(&self) -> &[u8] {
         &self.0[1..=usize::from(self.0[0]).min(ROOM)]

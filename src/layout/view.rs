@@ -15,7 +15,7 @@ use turnlock_core::sync::{
 #[derive(Clone, Copy)]
 pub struct View<'map> {
     base: NonNull<u8>,
-    geometry: Geometry,
+    geometry: &'map Geometry,
     _map: std::marker::PhantomData<&'map [AtomicU64]>,
 }
 
@@ -25,20 +25,60 @@ unsafe impl Send for View<'_> {}
 unsafe impl Sync for View<'_> {}
 
 /// One lock's region.
+///
+/// Small, since every entry that goes through the queue hands it on: the arrays are found from its start, at each use.
 #[derive(Clone, Copy)]
 pub struct LockView<'map> {
     /// The lock's own words.
     pub words: &'map LockWords,
-    /// `number[slot]`: the bakery's register, one for each participant.
-    pub numbers: &'map [AtomicU64],
-    /// `passive[slot]`: since when the participant has waited, while it is in the passive set.
-    pub passive: &'map [AtomicU64],
-    /// `entry[slot]`: of a condition or a barrier, what the participant waits for ([`turnlock_core::coordination`]).
-    pub entries: &'map [AtomicU64],
-    /// What else each slot says, one for each participant.
-    pub cells: &'map [Cell],
     /// The header, for `slots_in_use` and the incarnation.
     pub header: &'map LiveHeader,
+    start: NonNull<u8>,
+    geometry: &'map Geometry,
+}
+
+// SAFETY: as for `View`.
+unsafe impl Send for LockView<'_> {}
+// SAFETY: as above.
+unsafe impl Sync for LockView<'_> {}
+
+impl<'map> LockView<'map> {
+    /// Returns `number[slot]`: the bakery's register, one for each participant.
+    #[inline]
+    pub fn numbers(&self) -> &'map [AtomicU64] {
+        // SAFETY: where a region has them.
+        unsafe { self.array(self.geometry.numbers_in_region()) }
+    }
+
+    /// Returns `passive[slot]`: since when the participant has waited, while it is in the passive set.
+    #[inline]
+    pub fn passive(&self) -> &'map [AtomicU64] {
+        // SAFETY: where a region has them.
+        unsafe { self.array(self.geometry.passive_in_region()) }
+    }
+
+    /// Returns `entry[slot]`: of a condition or a barrier, what the participant waits for ([`turnlock_core::coordination`]).
+    #[inline]
+    pub fn entries(&self) -> &'map [AtomicU64] {
+        // SAFETY: where a region has them.
+        unsafe { self.array(self.geometry.entries_in_region()) }
+    }
+
+    /// Returns what else each slot says, one for each participant.
+    #[inline]
+    pub fn cells(&self) -> &'map [Cell] {
+        // SAFETY: where a region has them.
+        unsafe { self.array(self.geometry.cells_in_region()) }
+    }
+
+    /// # Safety
+    /// `offset` is where a region of this geometry has a `T` for each participant.
+    #[inline]
+    unsafe fn array<T>(&self, offset: usize) -> &'map [T] {
+        let participants = self.geometry.participants() as usize;
+        // SAFETY: `start` is where a region of the mapping begins, see `View::lock`; and the caller's promise.
+        unsafe { array(self.start, offset, participants) }
+    }
 }
 
 /// Where one lock's region lies, computed once for a handle that enters it often.
@@ -142,23 +182,26 @@ impl<'map> View<'map> {
     /// # Safety
     /// `base` is aligned to 4096, and for all of `'map` that many bytes from it are mapped shared, readable, and (if anything
     /// is stored through the view) writable. No references to them are made but through views.
-    pub unsafe fn new(base: NonNull<u8>, geometry: Geometry) -> Self {
+    #[inline]
+    pub unsafe fn new(base: NonNull<u8>, geometry: &'map Geometry) -> Self {
         debug_assert_eq!(base.addr().get() % 4096, 0);
         Self { base, geometry, _map: std::marker::PhantomData }
     }
 
     /// Returns the shape of the file.
     pub fn geometry(&self) -> Geometry {
-        self.geometry
+        *self.geometry
     }
 
     /// Returns the header page.
+    #[inline]
     pub fn header(&self) -> &'map LiveHeader {
         // SAFETY: offset 0 with HEADER_BYTES is inside every geometry; see `array`.
         unsafe { &*self.base.cast().as_ptr() }
     }
 
     /// Returns the directory, one entry for each named lock.
+    #[inline]
     pub fn directory(&self) -> &'map [DirectoryEntry] {
         // SAFETY: `directory()` is where `locks` entries lie in this geometry.
         unsafe { self.array(self.geometry.directory(), self.geometry.locks() as usize) }
@@ -190,6 +233,7 @@ impl<'map> View<'map> {
     }
 
     /// Returns the slot table, one record for each participant.
+    #[inline]
     pub fn slots(&self) -> &'map [SlotRecord] {
         // SAFETY: `slots()` is where `participants` records lie in this geometry.
         unsafe { self.array(self.geometry.slots(), self.geometry.participants() as usize) }
@@ -199,21 +243,15 @@ impl<'map> View<'map> {
     ///
     /// # Panics
     /// Where the file has no such region: the caller counts from its own geometry, never from what the file says.
+    #[inline]
     pub fn lock(&self, region: usize) -> LockView<'map> {
         assert!(region <= self.geometry.locks() as usize);
-        let start = self.geometry.lock_region(region);
-        let participants = self.geometry.participants() as usize;
-        // SAFETY: region <= locks, so the words, the registers and the cells lie where this geometry says.
-        unsafe {
-            LockView {
-                words: &self.array::<LockWords>(start, 1)[0],
-                numbers: self.array(start + self.geometry.numbers_in_region(), participants),
-                passive: self.array(start + self.geometry.passive_in_region(), participants),
-                entries: self.array(start + self.geometry.entries_in_region(), participants),
-                cells: self.array(start + self.geometry.cells_in_region(), participants),
-                header: self.header(),
-            }
-        }
+        // SAFETY: region <= locks, so the region lies where this geometry says, and its words first.
+        let (start, words) = unsafe {
+            let start = self.base.byte_add(self.geometry.lock_region(region));
+            (start, start.cast().as_ref())
+        };
+        LockView { words, header: self.header(), start, geometry: self.geometry }
     }
 
     /// Returns the mail area of the lock in `region`.
@@ -266,13 +304,22 @@ impl<'map> View<'map> {
     }
 
     /// # Safety
-    /// `offset` is where this geometry has `count` consecutive `T`, and every field of `T` is an atomic (or is never
-    /// read), so that other processes may write while this one reads.
+    /// `offset` is where this geometry has `count` consecutive `T`, as [`array`] wants them.
+    #[inline]
     unsafe fn array<T>(&self, offset: usize, count: usize) -> &'map [T] {
         debug_assert!(offset + count * size_of::<T>() <= self.geometry.file_size() as usize);
-        debug_assert_eq!(offset % align_of::<T>(), 0);
-        // SAFETY: inside the mapping by the caller's promise and `new`'s; aligned, since `base` is aligned to 4096
-        // and every offset of a geometry is a multiple of 128; any bit pattern is a valid atomic integer.
-        unsafe { std::slice::from_raw_parts(self.base.as_ptr().add(offset).cast(), count) }
+        // SAFETY: the caller's promise and `new`'s.
+        unsafe { array(self.base, offset, count) }
     }
+}
+
+/// # Safety
+/// For all of `'map`, a mapped file has `count` consecutive `T` at `offset` from `start`, and every field of `T` is an atomic
+/// (or is never read), so that other processes may write while this one reads.
+#[inline]
+unsafe fn array<'map, T>(start: NonNull<u8>, offset: usize, count: usize) -> &'map [T] {
+    debug_assert_eq!(offset % align_of::<T>(), 0);
+    // SAFETY: inside the mapping by the caller's promise; aligned, since a mapping is aligned to 4096, and the regions and every
+    // offset of a geometry are multiples of 128; any bit pattern is a valid atomic integer.
+    unsafe { std::slice::from_raw_parts(start.as_ptr().add(offset).cast(), count) }
 }

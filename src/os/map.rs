@@ -30,6 +30,7 @@ impl Mapping {
     }
 
     /// Returns where it begins.
+    #[inline]
     pub fn base(&self) -> NonNull<u8> {
         NonNull::new(self.raw.as_mut_ptr()).expect("a mapping is never at address 0")
     }

@@ -100,7 +100,7 @@ impl FileClaims for Claimed {
 
     #[inline]
     fn over(self, lock: LockView<'_>) -> InCells<'_, Cell> {
-        InCells { cells: lock.cells, relation: self.relation, permits: &lock.words.permits }
+        InCells { cells: lock.cells(), relation: self.relation, permits: &lock.words.permits }
     }
 
     fn readers(&self) -> &ReadersMark {

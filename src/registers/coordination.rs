@@ -25,8 +25,8 @@ pub fn condition(view: View<'_>, region: usize, generation: u64) -> Condition<'_
     let (lock, words) = (view.lock(region), coordination_words(view, region));
     Condition {
         sequence: &words.sequence,
-        entries: lock.entries,
-        cells: lock.cells,
+        entries: lock.entries(),
+        cells: lock.cells(),
         slots_in_use: &lock.header.slots_in_use,
         tag: Tag::of(generation),
         recorder: None,
@@ -45,7 +45,7 @@ pub fn barrier(view: View<'_>, region: usize, generation: u64, parties: u32) -> 
     Barrier {
         state: &words.state,
         wake: &words.wake,
-        entries: lock.entries,
+        entries: lock.entries(),
         slots_in_use: &lock.header.slots_in_use,
         tag: Tag::of(generation),
         parties,
@@ -64,7 +64,7 @@ fn named_in(view: View, region: usize) -> Option<(Kind, u64)> {
 /// Clears what the dead participant of `slot` left in the condition or barrier in `region`, and writes down what outlives it. With
 /// the slot's byte lock in hand; repeatable.
 pub fn reap_entry(view: View, region: usize, slot: usize) {
-    if view.lock(region).entries[slot].load(Relaxed) == 0 {
+    if view.lock(region).entries()[slot].load(Relaxed) == 0 {
         return;
     }
     // As a reaper that dies does it, it may be recorded twice: before the entry says it, as with a holder's death.
@@ -92,7 +92,7 @@ pub fn reap_entry(view: View, region: usize, slot: usize) {
 
 /// Has `slot`, whose participant leaves it in good order, be no party of the barrier in `region`.
 pub fn leave_entry(view: View, region: usize, slot: usize) {
-    if view.lock(region).entries[slot].load(Relaxed) != 0
+    if view.lock(region).entries()[slot].load(Relaxed) != 0
         && let Some((Kind::Barrier, generation)) = named_in(view, region)
     {
         barrier(view, region, generation, 0).leave(slot);
@@ -104,7 +104,7 @@ pub fn is_in_wait(view: View, region: usize, slot: usize) -> bool {
     match named_in(view, region) {
         Some((Kind::Condition, generation)) => condition(view, region, generation).is_in_wait(slot),
         Some((Kind::Barrier, generation)) => barrier(view, region, generation, 0).is_in_wait(slot),
-        Some((Kind::Event, _)) => view.lock(region).cells[slot].waiting_since.load(Relaxed) != 0,
+        Some((Kind::Event, _)) => view.lock(region).cells()[slot].waiting_since.load(Relaxed) != 0,
         _ => false,
     }
 }
@@ -122,7 +122,7 @@ pub fn clear_coordination(view: View, region: usize, kind: Kind, generation: u64
     words.state.store(state, Relaxed);
     words.sequence.store(0, Relaxed);
     words.partner.store(0, Relaxed);
-    for entry in view.lock(region).entries {
+    for entry in view.lock(region).entries() {
         // A page that is only read stays clean.
         if entry.load(Relaxed) != 0 {
             entry.store(0, Relaxed);

@@ -29,7 +29,7 @@ impl<'a> FileLock<'a, Claimed> {
 
     /// Has all waiters for permits look again: there are more, or fewer than some of them want. After a full fence.
     pub fn unpark_resized(&self) {
-        let parked = |slot: &usize| self.lock.cells[*slot].parked.load(Relaxed) != 0;
+        let parked = |slot: &usize| self.lock.cells()[*slot].parked.load(Relaxed) != 0;
         (0..self.queue().registers.bound()).filter(parked).for_each(|slot| {
             self.spot(slot).unpark_all::<Linux>();
         });
@@ -40,7 +40,7 @@ impl<'a> FileLock<'a, Claimed> {
 impl<'a, F: FileClaims> FileLock<'a, F> {
     /// Returns slot `slot`'s dead claim.
     pub fn dead_claim(&self, slot: usize) -> DeadClaim<'a> {
-        let cell = &self.lock.cells[slot];
+        let cell = &self.lock.cells()[slot];
         DeadClaim { word: &cell.dead, first: &cell.dead_first, last: &cell.dead_last }
     }
 
@@ -53,13 +53,13 @@ impl<'a, F: FileClaims> FileLock<'a, F> {
     fn dead_claims(&self) -> impl Iterator<Item = DeadClaim<'a>> {
         // Acquire. Partner: the read-modify-write in `record_dead_granule`.
         let any = self.lock.words.dead_parts.load(Acquire) != 0;
-        let slots = if any { self.lock.cells.len() } else { 0 };
+        let slots = if any { self.lock.cells().len() } else { 0 };
         (0..slots).map(|slot| self.dead_claim(slot))
     }
 
     /// Writes down that the participant of `slot` died holding this part. Repeatable; with its byte lock in hand.
     pub(super) fn record_dead_granule(&self, slot: usize, extent: Extent) {
-        let slots = self.lock.cells.len();
+        let slots = self.lock.cells().len();
         let mut places = std::iter::once(slot).chain(0..slots);
         // By a reaper that died. It is not marked consistent meanwhile: that would conflict with what the dead one still holds.
         let is_it = |part: DeadPart| part == DeadPart::Of(extent);

@@ -19,7 +19,7 @@ impl<'a, F: FileClaims> FileLock<'a, F> {
     pub(super) fn tell_member_deaths(&self, me: usize) -> bool {
         let untold = self.member_deaths().untold();
         if let Some(deaths) = untold {
-            self.lock.cells[me].claim.last.store(deaths, Relaxed);
+            self.lock.cells()[me].claim.last.store(deaths, Relaxed);
         }
         untold.is_some()
     }
@@ -30,7 +30,7 @@ impl<'a, F: FileClaims> FileLock<'a, F> {
         if claim.mode == Mode::Everything {
             self.member_deaths().mark_all_consistent()
         } else {
-            self.member_deaths().mark_consistent(self.lock.cells[me].claim.last.load(Relaxed))
+            self.member_deaths().mark_consistent(self.lock.cells()[me].claim.last.load(Relaxed))
         }
     }
 }

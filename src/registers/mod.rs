@@ -68,7 +68,7 @@ impl<'a, F: FileClaims> FileLock<'a, F> {
     /// Returns the parking spot of `slot`.
     #[inline]
     pub fn spot(&self, slot: usize) -> ParkingSpot<'a> {
-        let cell = &self.lock.cells[slot];
+        let cell = &self.lock.cells()[slot];
         let name = name_of(self.region, slot);
         ParkingSpot { wake: &cell.wake, parked: &cell.parked, successor: &cell.successor, name }
     }
@@ -83,9 +83,9 @@ impl<'a, F: FileClaims> FileLock<'a, F> {
             designated: &words.designated_waker,
             has_passive: &words.has_passive,
             designated_looked_at: &words.designated_looked_at,
-            passive: self.lock.passive,
+            passive: self.lock.passive(),
             slots_in_use: &self.lock.header.slots_in_use,
-            cells: self.lock.cells,
+            cells: self.lock.cells(),
             region: self.region,
         }
     }
@@ -110,14 +110,14 @@ impl<'a, F: FileClaims> FileLock<'a, F> {
     /// Returns since when `slot` has waited, in nanoseconds; 0: it does not.
     #[inline]
     pub fn waiting_since(&self, slot: usize) -> u64 {
-        self.lock.cells[slot].waiting_since.load(Relaxed)
+        self.lock.cells()[slot].waiting_since.load(Relaxed)
     }
 
     /// Returns whether waiters may be behind `holder`, which has the lock without the bias: parked at its slot, or awake as its
     /// successor. A hint, from one cache line: also of a waiter that has given up since.
     #[inline]
     pub fn may_have_waiters(&self, holder: usize) -> bool {
-        let cell = &self.lock.cells[holder];
+        let cell = &self.lock.cells()[holder];
         cell.parked.load(Relaxed) != 0 || cell.successor.load(Relaxed) != 0
     }
 
@@ -125,7 +125,7 @@ impl<'a, F: FileClaims> FileLock<'a, F> {
     #[cold]
     pub fn is_another_waiting(&self, me: usize) -> bool {
         let in_use = self.lock.header.slots_in_use.load(Relaxed) as usize;
-        (0..in_use.min(self.lock.cells.len())).any(|slot| slot != me && self.waiting_since(slot) != 0)
+        (0..in_use.min(self.lock.cells().len())).any(|slot| slot != me && self.waiting_since(slot) != 0)
     }
 
     /// Returns whether the end of the participant in `slot`, which holds the lock, is no death: all copies of the descriptor
@@ -255,12 +255,12 @@ impl<'a, F: FileClaims> Lock for FileLock<'a, F> {
 
     #[inline]
     fn slots(&self) -> usize {
-        self.lock.cells.len()
+        self.lock.cells().len()
     }
 
     #[inline]
     fn queue(&self) -> Bakery<Line<'a>, F::In<'a>> {
-        let line = Line { words: self.lock.numbers, bound: &self.lock.header.slots_in_use };
+        let line = Line { words: self.lock.numbers(), bound: &self.lock.header.slots_in_use };
         Bakery { registers: line, claims: self.claims.over(self.lock) }
     }
 
@@ -281,19 +281,19 @@ impl<'a, F: FileClaims> Lock for FileLock<'a, F> {
 
     #[inline]
     fn held(&self, slot: usize) -> &AtomicU64 {
-        &self.lock.cells[slot].held
+        &self.lock.cells()[slot].held
     }
 
     #[inline]
     fn eviction(&self, slot: usize) -> Eviction<'_> {
         const { assert!(MAX_PARTICIPANTS as usize <= MOST_SLOTS) };
-        eviction(&self.lock.cells[slot])
+        eviction(&self.lock.cells()[slot])
     }
 
     #[inline]
     fn machines(&self) -> InWords<'a, Cell> {
         InWords {
-            cells: self.lock.cells,
+            cells: self.lock.cells(),
             slots_in_use: &self.lock.header.slots_in_use,
             ring_bound: &self.lock.words.ring.bound,
         }
@@ -310,17 +310,17 @@ impl<'a, F: FileClaims> Lock for FileLock<'a, F> {
 
     #[inline]
     fn since(&self, slot: usize) -> u64 {
-        self.lock.cells[slot].since.load(Relaxed)
+        self.lock.cells()[slot].since.load(Relaxed)
     }
 
     #[inline]
     fn set_since(&self, slot: usize, time: u64) {
-        self.lock.cells[slot].since.store(time, Relaxed);
+        self.lock.cells()[slot].since.store(time, Relaxed);
     }
 
     fn forget_wait(&self, slot: usize) {
         self.standby().forget(slot);
-        self.lock.cells[slot].waiting_since.store(0, Relaxed);
+        self.lock.cells()[slot].waiting_since.store(0, Relaxed);
     }
 
     #[inline]
@@ -388,7 +388,7 @@ impl<'a, F: FileClaims> Lock for FileLock<'a, F> {
     fn unpark_waiters_of(&self, slot: usize) -> Unparked {
         let unparked = self.spot(slot).unpark::<Linux>();
         if let Unparked::Awake(successor) = unparked
-            && successor < self.lock.cells.len()
+            && successor < self.lock.cells().len()
         {
             self.spot(successor).unpark_early::<Linux>();
         }

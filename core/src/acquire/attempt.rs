@@ -68,28 +68,25 @@ impl<S: Site> Attempt<S> {
         self.site.lock().queue().claims.write(self.site.me(), self.claim);
     }
 
-    /// Begins an unlock. Returns how the lock is held, and the attempt with the claim by which it is. Another call may
+    /// Begins an unlock. Returns how the lock is held, and has this attempt say the claim by which it is. Another call may
     /// have changed that before; from here on none does.
     ///
     /// # Errors
     /// [`Error::NotOwner`] if the participant does not hold the lock (with this very token, where one is named);
     /// [`Error::ParticipantBusy`] if another call changes how it holds it.
     #[inline]
-    pub fn begin_unlock(&self, token: Option<u64>) -> Result<(Self, Holding)> {
+    pub fn begin_unlock(&mut self, token: Option<u64>) -> Result<Holding> {
         let holding = self.site.local().begin_unlock(token, self.site.is_shared())?;
-        Ok((self.with_held_claim(), holding))
+        self.claim = self.site.claimed(self.claim);
+        Ok(holding)
     }
 
     /// Begins something else that only the holder may do. As [`Attempt::begin_unlock`].
     #[inline]
-    pub fn begin_change(&self) -> Result<(Self, Holding)> {
+    pub fn begin_change(&mut self) -> Result<Holding> {
         let holding = self.site.local().begin_change(None, self.site.is_shared())?;
-        Ok((self.with_held_claim(), holding))
-    }
-
-    #[inline]
-    fn with_held_claim(&self) -> Self {
-        Self { claim: self.site.claimed(self.claim), ..*self }
+        self.claim = self.site.claimed(self.claim);
+        Ok(holding)
     }
 
     /// Gives up in the queue.

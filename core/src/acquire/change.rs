@@ -30,17 +30,17 @@ where
     ///
     /// # Errors
     /// As [`Attempt::begin_unlock`]; [`Error::NotUpgradable`]; as [`Attempt::lock`]: then the lock is held upgradable as before.
-    pub fn upgrade(&self, limit: Limit) -> Result<Acquisition> {
-        let (held, holding) = self.begin_change()?;
-        let upgraded = if held.claim.mode == Mode::Upgradable {
-            held.upgrade_and_note(limit)
+    pub fn upgrade(mut self, limit: Limit) -> Result<Acquisition> {
+        let holding = self.begin_change()?;
+        let upgraded = if self.claim.mode == Mode::Upgradable {
+            self.upgrade_and_note(limit)
         } else {
             Err(Error::NotUpgradable)
         };
         // A child that was forked in the wait holds nothing.
         let token = *upgraded.as_ref().unwrap_or(&holding.token);
         if upgraded.is_ok() {
-            self.site.note_claim(Claim { mode: Mode::Exclusive, ..held.claim });
+            self.site.note_claim(Claim { mode: Mode::Exclusive, ..self.claim });
         }
         self.site.local().record(Some(Holding { token, ..holding }));
         upgraded.map(|token| Acquisition { token, owner_dead: self.health() == Health::Inconsistent })
@@ -104,9 +104,9 @@ where
     ///
     /// # Errors
     /// As [`Attempt::begin_unlock`]; [`Error::NotUpgradable`] if it is held so already, or as less.
-    pub fn downgrade(&self, mode: Mode) -> Result<()> {
-        let (held, holding) = self.begin_change()?;
-        let less = match (held.claim.mode, mode) {
+    pub fn downgrade(mut self, mode: Mode) -> Result<()> {
+        let holding = self.begin_change()?;
+        let less = match (self.claim.mode, mode) {
             (Mode::Exclusive, Mode::Upgradable | Mode::Shared) => {
                 self.site.lock().ownership().end_changes();
                 true
@@ -118,11 +118,11 @@ where
             // Of a hold that was upgraded; else the bias word is 0. First: by the new mode another participant may
             // enter and upgrade, and this would be written over that. A reader that looked at the modes long ago may
             // enter already, and reads what was written.
-            if held.claim.mode == Mode::Exclusive && lock.shared_bias().is_upgraded() {
+            if self.claim.mode == Mode::Exclusive && lock.shared_bias().is_upgraded() {
                 lock.shared_bias().end();
             }
-            lock.queue().claims.set_mode(me, mode, held.claim.weight);
-            self.site.note_claim(Claim { mode, ..held.claim });
+            lock.queue().claims.set_mode(me, mode, self.claim.weight);
+            self.site.note_claim(Claim { mode, ..self.claim });
             self.note_as(Event::Acquired, true, holding.token);
             lock.unpark_waiters_of(me);
             lock.unpark_standby(me, true);
@@ -141,19 +141,19 @@ where
     /// # Errors
     /// As [`Attempt::begin_unlock`] and [`check_release`]; [`Error::LeaseEnded`], and they are given back all the same; if it was all of them, as
     /// [`Attempt::unlock`].
-    pub fn give_back(&self, permits: u32) -> Result<()> {
-        let (held, holding) = self.begin_change()?;
-        let has = held.claim.weight;
+    pub fn give_back(mut self, permits: u32) -> Result<()> {
+        let holding = self.begin_change()?;
+        let has = self.claim.weight;
         if let Err(error) = check_release(permits, has) {
             self.site.local().record(Some(holding));
             return Err(error);
         }
         if permits == has {
             self.site.local().go_on_to_unlock();
-            return held.end(holding);
+            return self.end(holding);
         }
-        let has_lease_ended = link::has_lease_ended(self);
-        let claim = Claim { weight: has - permits, ..held.claim };
+        let has_lease_ended = link::has_lease_ended(&self);
+        let claim = Claim { weight: has - permits, ..self.claim };
         let (lock, me) = (self.site.lock(), self.site.me());
         lock.queue().claims.set_mode(me, claim.mode, claim.weight);
         self.site.note_claim(claim);

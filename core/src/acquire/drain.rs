@@ -43,7 +43,7 @@ where
     /// [`Error::Deadlock`] if this participant is inside itself; others as [`Attempt::lock`] for its wait.
     pub fn drain_share(&self, below: u32, limit: Limit) -> Result<u32> {
         let local = self.site.local();
-        let idle = local.begin().ok_or(Error::Deadlock)?;
+        let Some(idle) = local.begin() else { return Err(Error::Deadlock) };
         if idle != Idle::Bare {
             HeadOf::<S>::forgo(self, idle);
         }

@@ -228,7 +228,7 @@ impl<S: Site> Attempt<S> {
     /// revoked, and one behind it was not inside since, so that it has none.
     fn as_head(&self, limit: Limit, act: impl FnOnce(Link<'_>)) -> Result<()> {
         let (site, lock, me) = (&self.site, self.site.lock(), self.site.me());
-        let idle = site.local().begin().ok_or(Error::Deadlock)?;
+        let Some(idle) = site.local().begin() else { return Err(Error::Deadlock) };
         if idle != Idle::Bare {
             HeadOf::<S>::forgo(self, idle);
         }

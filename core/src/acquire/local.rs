@@ -206,10 +206,20 @@ impl LocalState<'_> {
     #[inline]
     pub fn check_held(self, token: Option<u64>) -> Result<()> {
         let word = self.0.load(Relaxed);
+        if Self::says_held(word, token) { Ok(()) } else { Err(Self::refusal(word)) }
+    }
+
+    /// Returns whether [`LocalState::check_held`] finds that it does.
+    #[inline]
+    pub fn is_held_by(self, token: Option<u64>) -> bool {
+        Self::says_held(self.0.load(Relaxed), token)
+    }
+
+    #[inline]
+    fn says_held(word: u64, token: Option<u64>) -> bool {
         match Self::decode(word) {
-            Some(holding) if holding.has(token) => Ok(()),
-            None if word == CHANGING && token.is_none() => Ok(()),
-            _ => Err(Self::refusal(word)),
+            Some(holding) => holding.has(token),
+            None => word == CHANGING && token.is_none(),
         }
     }
 
@@ -231,7 +241,7 @@ impl LocalState<'_> {
     /// Returns whether the participant holds the lock, also while a call changes how.
     #[inline]
     pub fn is_held(self) -> bool {
-        self.check_held(None).is_ok()
+        self.is_held_by(None)
     }
 
     /// Returns whether an acquisition, an unlock or a change is under way: of the calling thread's own, a signal handler finds

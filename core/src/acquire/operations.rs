@@ -50,7 +50,8 @@ impl<S: Site> Attempt<S> {
         let token = self.acquire(limit)?;
         match self.health() {
             Health::NotRecoverable => {
-                let (held, holding) = self.begin_unlock(None)?;
+                let mut held = *self;
+                let holding = held.begin_unlock(None)?;
                 held.leave(holding);
                 Err(Error::NotRecoverable)
             }
@@ -103,7 +104,7 @@ impl<S: Site> Attempt<S> {
     fn acquire_and_reset(&self, limit: Limit) -> Result<Acquisition> {
         if self.health() == Health::NotRecoverable && link::is_closed(self) {
             let local = self.site.local();
-            let idle = local.begin().ok_or(Error::Deadlock)?;
+            let Some(idle) = local.begin() else { return Err(Error::Deadlock) };
             if idle != Idle::Bare {
                 HeadOf::<S>::forgo(self, idle);
             }
@@ -137,12 +138,12 @@ impl<S: Site> Attempt<S> {
     fn acquire(&self, limit: Limit) -> Result<u64> {
         self.site.check_intact()?;
         let local = self.site.local();
-        let left = local.idle().ok_or(Error::Deadlock)?;
+        let Some(left) = local.idle() else { return Err(Error::Deadlock) };
         if let Some(token) = self.config.discipline.retake(self, left) {
             return Ok(token);
         }
         // If a signal handler has come meanwhile, it is what that one left.
-        let idle = local.begin().ok_or(Error::Deadlock)?;
+        let Some(idle) = local.begin() else { return Err(Error::Deadlock) };
         self.site.note_claim(self.claim);
         let entered = self.config.discipline.acquire(self, limit, idle);
         local.record(entered.as_ref().ok().copied());
@@ -154,9 +155,9 @@ impl<S: Site> Attempt<S> {
     /// # Errors
     /// As [`Attempt::begin_unlock`]; after the unlock, what the site's checks give, and [`Error::LeaseEnded`].
     #[inline]
-    pub fn unlock(&self, token: Option<u64>) -> Result<()> {
-        let (held, holding) = self.begin_unlock(token)?;
-        held.end(holding)
+    pub fn unlock(mut self, token: Option<u64>) -> Result<()> {
+        let holding = self.begin_unlock(token)?;
+        self.end(holding)
     }
 
     /// Unlocks what [`Attempt::begin_unlock`] or [`Attempt::begin_change`] found.
@@ -181,10 +182,10 @@ impl<S: Site> Attempt<S> {
     }
 
     /// Unlocks as a dying holder does: the next one gets the owner-dead notice. Errors as [`Attempt::unlock`].
-    pub fn abandon(&self, token: Option<u64>) -> Result<()> {
+    pub fn abandon(mut self, token: Option<u64>) -> Result<()> {
         self.begin_unlock(token)?;
         liveness::clear(self.site.lock(), self.site.me());
-        self.config.discipline.abandon(self);
+        self.config.discipline.abandon(&self);
         self.site.local().record(None);
         Ok(())
     }
@@ -195,7 +196,7 @@ impl<S: Site> Attempt<S> {
     /// [`Error::StillHeld`].
     pub fn depart(&self) -> Result<()> {
         let local = self.site.local();
-        let idle = local.begin().ok_or(Error::StillHeld)?;
+        let Some(idle) = local.begin() else { return Err(Error::StillHeld) };
         self.config.discipline.depart(self, idle);
         local.record(None);
         Ok(())
@@ -206,11 +207,11 @@ impl<S: Site> Attempt<S> {
     /// # Errors
     /// As [`Attempt::begin_unlock`]; [`Error::NotExclusive`] if it is held as by a reader; [`Error::NotInconsistent`]
     /// if no holder died, unless a death needs no repair here.
-    pub fn mark_consistent(&self) -> Result<()> {
-        let (held, holding) = self.begin_change()?;
-        let marked = held.mark_as_holder();
+    pub fn mark_consistent(mut self) -> Result<()> {
+        let holding = self.begin_change()?;
+        let marked = self.mark_as_holder();
         if matches!(marked, Ok(true)) {
-            held.note(Event::Recovered, holding.token);
+            self.note(Event::Recovered, holding.token);
         }
         self.site.local().record(Some(holding));
         match marked {

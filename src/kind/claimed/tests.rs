@@ -111,7 +111,8 @@ fn in_the_midst_of_a_change_the_participant_is_busy_and_holds() {
     let participant = scene.file.participant().unwrap();
     fn is_busy<K: LockKind>(lock: &Handle<K>, participant: &Participant) {
         let attachment = &participant.attachment;
-        let (attempt, holding) = lock.owned(attachment).unwrap().begin_change().unwrap();
+        let mut attempt = lock.owned(attachment).unwrap();
+        let holding = attempt.begin_change().unwrap();
         let busy = |done: Result<()>| assert!(matches!(done, Err(Error::ParticipantBusy)), "{done:?}");
         busy(lock.unlock_as(participant, None));
         busy(lock.unlock_as(participant, Some(holding.token)));
@@ -131,7 +132,8 @@ fn in_the_midst_of_a_change_the_participant_is_busy_and_holds() {
     is_busy(mutex.handle(), &participant);
     // An unlock that is under way is none to be done again.
     take(semaphore.handle(), &participant, 3);
-    let (late, holding) = found(semaphore.handle(), &participant).begin_unlock(None).unwrap();
+    let mut late = found(semaphore.handle(), &participant);
+    let holding = late.begin_unlock(None).unwrap();
     assert!(matches!(semaphore.handle().unlock_as(&participant, None), Err(Error::NotOwner)));
     late.end(holding).unwrap();
 }

@@ -55,11 +55,11 @@ impl By<'_> {
     ) -> Result<Acquired> {
         let region = handle.region();
         let take = |nth: usize, part: Part, limit: Limit| match nth.checked_sub(1) {
-            None => handle.acquire_part_at(&self.own.attachment, part, limit),
+            None => handle.acquire_part_at(&self.own.attachment, &part, limit),
             Some(nth) => {
                 let attachment = &more[nth].attachment;
                 let _calls = attachment.begin_taking(region)?;
-                let taken = handle.acquire_part_at(attachment, part, limit);
+                let taken = handle.acquire_part_at(attachment, &part, limit);
                 let is_cancelled = matches!(taken, Err(Error::TimedOut(_))) && self.own.clear_cancel();
                 if is_cancelled { Err(Error::Cancelled) } else { taken }
             }
