@@ -24,7 +24,7 @@ pub fn take_as_head<S: Site>(attempt: &Attempt<S>, waiter: &mut S::Waiter) -> Re
         let before = other();
         // If we have lost our place, we see that in our next entry step; until then nothing here does harm.
         if let Some(owner) = before.filter(|owner| revoked.is_none_or(|(revoked, _)| revoked != *owner)) {
-            let in_demand = is_in_constant_use(site.lock().held(owner.slot));
+            let in_demand = use_of(site.lock().held(owner.slot)) != Use::Little;
             if in_demand {
                 if waiter.lets_pass() {
                     return Ok(Progress::BackOff(BlockedBy::Bias(owner)));
@@ -148,17 +148,34 @@ pub fn wait_in_place(
     Ok(())
 }
 
-/// Returns whether the bias owner uses the lock all the time: for a while it is never outside for as long as a microsecond
-/// or two.
-pub fn is_in_constant_use(held: &AtomicU64) -> bool {
+/// How one uses the lock to which it is biased, or in which it has a reserved place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Use {
+    /// It is outside for longer than a microsecond or two.
+    Little,
+    /// It goes in and out all the time.
+    InAndOut,
+    /// It stays inside.
+    Inside,
+}
+
+/// Looks for some ten microseconds how the lock is used by the participant whose `held` this is.
+pub fn use_of(held: &AtomicU64) -> Use {
     const OUTSIDE_FOR: u32 = if cfg!(any(loom, shuttle)) { 1 } else { 32 };
     const LOOKS: u32 = if cfg!(any(loom, shuttle)) { 1 } else { 600 };
-    let mut outside = 0;
-    (0..LOOKS).all(|_| {
-        outside = if held.load(Relaxed) != 0 { 0 } else { outside + 1 };
+    let (mut outside, mut how) = (0, Use::Inside);
+    for _ in 0..LOOKS {
+        if held.load(Relaxed) != 0 {
+            outside = 0;
+        } else {
+            (outside, how) = (outside + 1, Use::InAndOut);
+        }
         spin_hint();
-        outside < OUTSIDE_FOR
-    })
+        if outside == OUTSIDE_FOR {
+            return Use::Little;
+        }
+    }
+    how
 }
 
 /// The `held` words of all slots.

@@ -2,7 +2,8 @@
 //! revoke it. The rules stand in [`crate::algorithm::reservation`].
 
 use super::{
-    bias, eviction,
+    bias::{self, Use},
+    eviction,
     fast_path::UnlockOutcome,
     link,
     local::Idle,
@@ -192,9 +193,10 @@ pub fn revoke_others<S: Site>(
         claims.is_reserved(slot) && (!told.has(slot) || may_pass(attempt, slot))
     };
     // A checker needs no time to pass, and would let the other one go on in it.
-    let is_in_constant_use = |slot: usize| {
-        let held = lock.held(slot);
-        if cfg!(any(loom, shuttle)) { held.load(Acquire) != 0 } else { bias::is_in_constant_use(held) }
+    let use_of = |slot: usize| match lock.held(slot) {
+        held if !cfg!(any(loom, shuttle)) => bias::use_of(held),
+        held if held.load(Acquire) != 0 => Use::Inside,
+        _ => Use::Little,
     };
     // Those that are not used go first: they may leave room enough.
     let (mut unused, mut first_unused, mut first_busy) = (Skipped::NONE, None, None);
@@ -202,18 +204,23 @@ pub fn revoke_others<S: Site>(
         if skipped.has(slot) || place == Place::Choosing || !is_in_the_way(&revocations.told, slot) {
             return;
         }
-        if !lock.eviction(slot).is_evicted() && is_in_constant_use(slot) {
-            first_busy = first_busy.or(Some(slot));
-        } else {
-            unused.insert(slot);
-            first_unused = first_unused.or(Some(slot));
+        match use_of(slot) {
+            how @ (Use::InAndOut | Use::Inside) if !lock.eviction(slot).is_evicted() => {
+                first_busy = first_busy.or(Some((slot, how)));
+            }
+            _ => {
+                unused.insert(slot);
+                first_unused = first_unused.or(Some(slot));
+            }
         }
     });
-    let Some(first) = first_unused.or(first_busy) else { return Ok(RevokeOutcome::None) };
+    let first_busy_slot = first_busy.map(|(slot, _)| slot);
+    let Some(first) = first_unused.or(first_busy_slot) else { return Ok(RevokeOutcome::None) };
     if first_unused.is_none() {
         revocations.in_demand = true;
-        // A reader does not back off: others could read beside it meanwhile.
-        if attempt.hold_class() != HoldClass::Reader && waiter.lets_pass() {
+        // One that stays inside to read is not let pass by a reader, which goes in beside it.
+        let is_beside = matches!(first_busy, Some((slot, Use::Inside)) if may_pass(attempt, slot));
+        if !is_beside && waiter.lets_pass() {
             return Ok(RevokeOutcome::Busy(BlockedBy::Bias(BiasOwner { slot: first })));
         }
         // A try that will fail should not take it away.

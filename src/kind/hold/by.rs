@@ -32,8 +32,12 @@ impl By<'_> {
                 handle.check_weight(claim.weight)?;
                 handle.acquire_at(own, claim, limit)
             }
-            (AnyHandleRef::RangeLock(handle), Wanted::Part(part)) => handle.acquire_part_at(own, &part, limit),
-            (AnyHandleRef::KeyedLock(handle), Wanted::Part(part)) => handle.acquire_part_at(own, &part, limit),
+            (AnyHandleRef::RangeLock(handle), Wanted::Part(part)) => {
+                handle.acquire_part_at(own, &part, limit)
+            }
+            (AnyHandleRef::KeyedLock(handle), Wanted::Part(part)) => {
+                handle.acquire_part_at(own, &part, limit)
+            }
             (AnyHandleRef::RangeLock(handle), Wanted::Parts(parts)) => {
                 self.acquire_parts(more, handle, parts, limit)
             }
