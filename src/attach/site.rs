@@ -170,6 +170,11 @@ impl<'a, F: FileClaims> Host for FileSite<'a, F> {
         self.lock.readers_policy().was_revoked(began, clock::monotonic_ns());
     }
 
+    #[inline]
+    fn entered_at_once(&self) {
+        self.attachment.adaptive.note_no_wait();
+    }
+
     fn begin_section(&self) -> bool {
         self.attachment.section(self.lock.region).begin::<Linux>()
     }

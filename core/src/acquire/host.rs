@@ -74,6 +74,8 @@ pub trait Host: Copy {
     /// Notes that the bias towards readers was revoked, beginning at `began` ([`Host::exact_now`]).
     fn readers_were_revoked(&self, _began: u64) {}
 
+    /// Notes that the participant came through the queue without a wait.
+    fn entered_at_once(&self) {}
     /// Notes that the participant has waited for the lock and is inside. Returns whether its last such section at this lock was
     /// shorter than a wake-up.
     fn begin_section(&self) -> bool {

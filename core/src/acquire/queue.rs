@@ -88,6 +88,7 @@ pub fn queue_and_enter<S: Site>(
         trace::at(Step::Wait);
         // We have only just queued, so being skipped is unlikely; the entry step looks all the same.
         if queue.is_next(me, number) && HeadOf::<S>::take_at_once(attempt, number) {
+            attempt.site.entered_at_once();
             return Ok(false);
         }
     }

@@ -9,6 +9,10 @@
 //! Yielding is for machines with more waiters than cores: the participant that has to act next gets the core, without a
 //! wake-up. Beside programs that compute it would cost whole time slices. Then it is paid back: no more of it for a
 //! hundred times as long, and for longer where that happens again.
+//!
+//! Two participants that come back at once could spin for one another for ever, each entry a hand-over, where the lock
+//! would be ten times as fast if one entered time and again until the other's patience is over. So one that had to spin so
+//! often in a row leaves the queue once.
 
 use super::platform::Platform;
 use crate::sync::{AtomicU32, AtomicU64, Ordering::Relaxed, spin_hint};
@@ -27,6 +31,10 @@ const MOST_COSTLY: u64 = 100_000_000;
 /// So often in a row a participant spins in vain for what is no lock; after that it spins each so many waits only.
 const VAIN_AT_MOST: u32 = 3;
 const SPINS_AGAIN: u32 = 64;
+/// So often in a row a participant waits for a hand-over by spinning, where others may pass it; then it lets them pass once.
+const ALTERNATIONS: u32 = 64;
+/// Only where its turn comes within this share of a wake-up: longer sections are slow by themselves.
+const ALTERNATION_SHARE: u32 = 16;
 /// For so many times as long there is no more yielding then: at first, and where that happens again and again. At first
 /// more would be wrong, since the waiters for a lock with longer sections take their time as well.
 const PAID_BACK_AT_LEAST: u64 = 100;
@@ -45,6 +53,8 @@ pub struct AdaptiveSpin {
     paid_back: AtomicU64,
     /// How often in a row it was in vain to spin for what is no lock.
     vain: AtomicU32,
+    /// How often in a row its turn came while it spun for a lock.
+    alternations: AtomicU32,
 }
 
 /// How long to yield, in nanoseconds.
@@ -61,6 +71,7 @@ impl Default for AdaptiveSpin {
             no_yields_before: AtomicU64::new(0),
             paid_back: AtomicU64::new(PAID_BACK_AT_LEAST),
             vain: AtomicU32::new(0),
+            alternations: AtomicU32::new(0),
         }
     }
 }
@@ -75,14 +86,14 @@ pub struct Stage {
 }
 
 impl AdaptiveSpin {
-    /// Spins while `must_wait`. Returns whether that was enough.
+    /// Spins while `must_wait`. Returns how many pauses that took; `None`: it was in vain.
     ///
     /// A waiter that is `next` in the queue spins for twice the time of a wake-up at least, and for up to twice as long where that
     /// was enough before: two participants that alternate would otherwise go on sleeping once they have begun to, each
     /// hand-over taking a wake-up, during which the other gives up spinning.
-    pub fn spin<P: Platform>(&self, next: bool, must_wait: impl Fn() -> bool) -> bool {
+    pub fn spin<P: Platform>(&self, next: bool, must_wait: impl Fn() -> bool) -> Option<u32> {
         if !next {
-            return spin_at_most(P::SPINS / FURTHER_BACK_SHARE, must_wait).is_some();
+            return spin_at_most(P::SPINS / FURTHER_BACK_SHARE, must_wait);
         }
         let (at_least, at_most) = (P::SPINS, 2 * P::SPINS);
         // Relaxed, here and below: a guess.
@@ -91,7 +102,29 @@ impl AdaptiveSpin {
         let wanted = enough.map_or(at_least, |spins| 2 * spins);
         let spins = (budget * 7 + wanted) / 8;
         self.spins.store(spins.clamp(at_least, at_most), Relaxed);
-        enough.is_some()
+        enough
+    }
+
+    /// Notes how a wait began: the pauses that its first spinning took, if that was enough.
+    pub fn note_wait<P: Platform>(&self, pauses: Option<u32>) {
+        let was_short = pauses.is_some_and(|pauses| pauses <= P::SPINS / ALTERNATION_SHARE);
+        let alternations = if was_short { self.alternations.load(Relaxed).saturating_add(1) } else { 0 };
+        self.alternations.store(alternations, Relaxed);
+    }
+
+    /// Notes that the lock was there to be had.
+    #[inline]
+    pub fn note_no_wait(&self) {
+        self.alternations.store(0, Relaxed);
+    }
+
+    /// Returns whether the participant should let others pass now, since they and it only hand the lock to and fro.
+    pub fn has_alternated(&self) -> bool {
+        let has = self.alternations.load(Relaxed) >= ALTERNATIONS;
+        if has {
+            self.alternations.store(0, Relaxed);
+        }
+        has
     }
 
     /// Spins while `must_wait`, for something that may take long: an event, or the last one at a barrier. Returns whether that was
@@ -213,6 +246,7 @@ fn spin_at_most(budget: u32, must_wait: impl Fn() -> bool) -> Option<u32> {
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
     use super::*;
+    use crate::wait::platform::tests::NoneAsleep;
     use std::cell::Cell;
 
     /// A clock that each yield puts forward.
@@ -253,6 +287,27 @@ mod tests {
         let looks = Cell::new(3);
         let comes_after_three_looks = || looks.replace(looks.get() - 1) > 0;
         assert_eq!(clock.yields(&adaptive, true, 1000, comes_after_three_looks), Some(true));
+    }
+
+    #[test]
+    fn one_that_alternates_lets_others_pass_once() {
+        const SHORT: u32 = NoneAsleep::SPINS / ALTERNATION_SHARE;
+        let adaptive = AdaptiveSpin::default();
+        let waits = |pauses| adaptive.note_wait::<NoneAsleep>(pauses);
+        for _ in 0..2 {
+            for _ in 0..ALTERNATIONS {
+                assert!(!adaptive.has_alternated());
+                waits(Some(SHORT));
+            }
+            assert!(adaptive.has_alternated());
+        }
+        for end in [Some(Some(SHORT + 1)), Some(None), None] {
+            (1..ALTERNATIONS).for_each(|_| waits(Some(0)));
+            end.map_or_else(|| adaptive.note_no_wait(), &waits);
+            (1..ALTERNATIONS).for_each(|_| waits(Some(0)));
+            assert!(!adaptive.has_alternated());
+            adaptive.note_no_wait();
+        }
     }
 
     #[test]

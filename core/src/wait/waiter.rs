@@ -237,7 +237,16 @@ impl<'a, P: Platform, C: CalledWord> Waiter<'a, P, C> {
             }
         }
         self.woken = false;
-        if self.adaptive.spin::<P>(next, &must_wait) {
+        let at_first = self.began.is_none() && next && self.patience > 0;
+        if at_first && self.adaptive.has_alternated() {
+            self.waited();
+            return Outcome::BackOff;
+        }
+        let pauses = self.adaptive.spin::<P>(next, &must_wait);
+        if at_first {
+            self.adaptive.note_wait::<P>(pauses);
+        }
+        if pauses.is_some() {
             return Outcome::LookAgain;
         }
         let waited = self.waited();
