@@ -6,7 +6,10 @@ use std::sync::{
 };
 use std::time::Duration;
 use support::{NoHang, Place, elsewhere, join, until};
-use turnlock::{Error, LockFile, RwLock, inspect::ClaimMode};
+use turnlock::{
+    Error, LockFile, RwLock,
+    inspect::{self, ClaimMode},
+};
 
 fn a_lock(place: &Place) -> (LockFile, RwLock) {
     let file = LockFile::open(place.lock_file()).unwrap();
@@ -347,4 +350,39 @@ fn a_writer_comes_again_as_whatever_it_likes() {
         lock.read().unwrap().unlock().unwrap();
         elsewhere(|| assert_eq!(lock.write().unwrap().fencing_token(), last + 1));
     }
+}
+
+/// The owner of a reserved place keeps it while it writes, as long as the patience of a reader lasts. While it reads, a reader takes
+/// the place away and goes in beside it at once.
+#[test]
+fn a_reader_is_patient_with_a_writer_in_its_reserved_place_and_goes_in_beside_a_reader() {
+    const HOUR: Duration = Duration::from_secs(3600);
+    let place = Place::new();
+    let file = LockFile::open(place.lock_file()).unwrap();
+    let lock = file.rwlock_options().patience(HOUR).open("a").unwrap();
+    let slots = || inspect::registers(place.lock_file(), "a").unwrap().unwrap().slots;
+    let is_evicted = || slots().iter().any(|slot| slot.evicted);
+    let reserve = || {
+        until("the place is reserved", || {
+            lock.write().unwrap().unlock().unwrap();
+            slots().iter().any(|slot| slot.number != 0)
+        });
+    };
+    reserve();
+    let writer = lock.write().unwrap();
+    std::thread::scope(|threads| {
+        let reader = threads.spawn(|| drop(lock.read().unwrap()));
+        until("the reader waits", || slots().iter().any(|slot| slot.waits));
+        for _ in 0..20 {
+            assert!(!is_evicted());
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        writer.unlock().unwrap();
+        join(reader);
+    });
+    reserve();
+    let reader = lock.read().unwrap();
+    elsewhere(|| drop(lock.read_for(HOUR / 360).unwrap()));
+    assert!(is_evicted());
+    reader.unlock().unwrap();
 }
