@@ -181,7 +181,9 @@ impl<'a, F: FileClaims> Host for FileSite<'a, F> {
 
     #[inline]
     fn end_section(&self) {
-        self.attachment.section(self.lock.region).end::<Linux>();
+        if let Some(took) = self.attachment.section(self.lock.region).end::<Linux>() {
+            self.attachment.adaptive.note_section(took);
+        }
     }
 
     #[inline]

@@ -33,8 +33,8 @@ const VAIN_AT_MOST: u32 = 3;
 const SPINS_AGAIN: u32 = 64;
 /// So often in a row a participant waits for a hand-over by spinning, where others may pass it; then it lets them pass once.
 const ALTERNATIONS: u32 = 64;
-/// Only where its turn comes within this share of a wake-up: longer sections are slow by themselves.
-const ALTERNATION_SHARE: u32 = 16;
+/// Only where its sections are shorter than this, which is as long as a hand-over: longer ones lose little by one.
+const HAND_OVER: u64 = 500;
 /// For so many times as long there is no more yielding then: at first, and where that happens again and again. At first
 /// more would be wrong, since the waiters for a lock with longer sections take their time as well.
 const PAID_BACK_AT_LEAST: u64 = 100;
@@ -86,14 +86,14 @@ pub struct Stage {
 }
 
 impl AdaptiveSpin {
-    /// Spins while `must_wait`. Returns how many pauses that took; `None`: it was in vain.
+    /// Spins while `must_wait`. Returns whether that was enough.
     ///
     /// A waiter that is `next` in the queue spins for twice the time of a wake-up at least, and for up to twice as long where that
     /// was enough before: two participants that alternate would otherwise go on sleeping once they have begun to, each
     /// hand-over taking a wake-up, during which the other gives up spinning.
-    pub fn spin<P: Platform>(&self, next: bool, must_wait: impl Fn() -> bool) -> Option<u32> {
+    pub fn spin<P: Platform>(&self, next: bool, must_wait: impl Fn() -> bool) -> bool {
         if !next {
-            return spin_at_most(P::SPINS / FURTHER_BACK_SHARE, must_wait);
+            return spin_at_most(P::SPINS / FURTHER_BACK_SHARE, must_wait).is_some();
         }
         let (at_least, at_most) = (P::SPINS, 2 * P::SPINS);
         // Relaxed, here and below: a guess.
@@ -102,14 +102,20 @@ impl AdaptiveSpin {
         let wanted = enough.map_or(at_least, |spins| 2 * spins);
         let spins = (budget * 7 + wanted) / 8;
         self.spins.store(spins.clamp(at_least, at_most), Relaxed);
-        enough
+        enough.is_some()
     }
 
-    /// Notes how a wait began: the pauses that its first spinning took, if that was enough.
-    pub fn note_wait<P: Platform>(&self, pauses: Option<u32>) {
-        let was_short = pauses.is_some_and(|pauses| pauses <= P::SPINS / ALTERNATION_SHARE);
+    /// Notes how a wait began: whether it was over before the spinning was.
+    pub fn note_wait(&self, was_short: bool) {
         let alternations = if was_short { self.alternations.load(Relaxed).saturating_add(1) } else { 0 };
         self.alternations.store(alternations, Relaxed);
+    }
+
+    /// Notes how long a section took that was waited for, in nanoseconds.
+    pub fn note_section(&self, took: u64) {
+        if took > HAND_OVER {
+            self.alternations.store(0, Relaxed);
+        }
     }
 
     /// Notes that the lock was there to be had.
@@ -246,7 +252,6 @@ fn spin_at_most(budget: u32, must_wait: impl Fn() -> bool) -> Option<u32> {
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
     use super::*;
-    use crate::wait::platform::tests::NoneAsleep;
     use std::cell::Cell;
 
     /// A clock that each yield puts forward.
@@ -291,22 +296,29 @@ mod tests {
 
     #[test]
     fn one_that_alternates_lets_others_pass_once() {
-        const SHORT: u32 = NoneAsleep::SPINS / ALTERNATION_SHARE;
         let adaptive = AdaptiveSpin::default();
-        let waits = |pauses| adaptive.note_wait::<NoneAsleep>(pauses);
+        let alternates = || {
+            adaptive.note_wait(true);
+            adaptive.note_section(HAND_OVER);
+        };
         for _ in 0..2 {
             for _ in 0..ALTERNATIONS {
                 assert!(!adaptive.has_alternated());
-                waits(Some(SHORT));
+                alternates();
             }
             assert!(adaptive.has_alternated());
         }
-        for end in [Some(Some(SHORT + 1)), Some(None), None] {
-            (1..ALTERNATIONS).for_each(|_| waits(Some(0)));
-            end.map_or_else(|| adaptive.note_no_wait(), &waits);
-            (1..ALTERNATIONS).for_each(|_| waits(Some(0)));
+        let ends: [fn(&AdaptiveSpin); 3] = [
+            |adaptive| adaptive.note_wait(false),
+            |adaptive| adaptive.note_section(HAND_OVER + 1),
+            AdaptiveSpin::note_no_wait,
+        ];
+        for end in ends {
+            (1..ALTERNATIONS).for_each(|_| alternates());
+            end(&adaptive);
+            (1..ALTERNATIONS).for_each(|_| alternates());
             assert!(!adaptive.has_alternated());
-            adaptive.note_no_wait();
+            end(&adaptive);
         }
     }
 

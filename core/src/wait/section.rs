@@ -22,19 +22,18 @@ impl SectionClock<'_> {
         was_short != 0
     }
 
-    /// A section ends, if one began.
+    /// A section ends, if one began. Returns how long it took, in nanoseconds.
     #[inline]
-    pub fn end<P: Platform>(self) {
+    pub fn end<P: Platform>(self) -> Option<u64> {
         let word = self.0.load(Relaxed);
-        if word > SHORT {
-            self.note::<P>(word & !SHORT);
-        }
+        (word > SHORT).then(|| self.note::<P>(word & !SHORT))
     }
 
     #[cold]
-    fn note<P: Platform>(self, began: u64) {
+    fn note<P: Platform>(self, began: u64) -> u64 {
         let took = P::monotonic_ns().saturating_sub(began);
         self.0.store(if took < WAKE_UP { SHORT } else { 0 }, Relaxed);
+        took
     }
 }
 
@@ -48,15 +47,14 @@ mod tests {
     fn a_section_is_short_only_if_the_one_before_was() {
         let word = AtomicU64::new(0);
         let clock = SectionClock(&word);
-        clock.end::<NoneAsleep>();
-        assert_eq!(word.load(Relaxed), 0, "none began");
+        assert_eq!((clock.end::<NoneAsleep>(), word.load(Relaxed)), (None, 0), "none began");
         assert!(!clock.begin::<NoneAsleep>());
         std::thread::sleep(Duration::from_nanos(2 * WAKE_UP));
-        clock.end::<NoneAsleep>();
+        assert!(clock.end::<NoneAsleep>().is_some_and(|took| took >= 2 * WAKE_UP));
         assert!(!clock.begin::<NoneAsleep>());
         // As if it had begun just now, however busy the machine is.
         word.store(NoneAsleep::monotonic_ns().saturating_add(WAKE_UP) & !SHORT, Relaxed);
-        clock.end::<NoneAsleep>();
+        assert_eq!(clock.end::<NoneAsleep>(), Some(0));
         assert!(clock.begin::<NoneAsleep>());
     }
 }

@@ -242,11 +242,11 @@ impl<'a, P: Platform, C: CalledWord> Waiter<'a, P, C> {
             self.waited();
             return Outcome::BackOff;
         }
-        let pauses = self.adaptive.spin::<P>(next, &must_wait);
+        let enough = self.adaptive.spin::<P>(next, &must_wait);
         if at_first {
-            self.adaptive.note_wait::<P>(pauses);
+            self.adaptive.note_wait(enough);
         }
-        if pauses.is_some() {
+        if enough {
             return Outcome::LookAgain;
         }
         let waited = self.waited();
