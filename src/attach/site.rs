@@ -291,7 +291,8 @@ impl<'a, F: FileClaims> Site for FileSite<'a, F> {
         let cell = &lock.lock.cells()[slot];
         let since = (&cell.since, &cell.waiting_since);
         let waiter =
-            wait::Waiter::new(limit, patience, slot, (stop, &attachment.adaptive), since, lock.standby());
+            wait::Waiter::new(limit, patience, slot, (stop, &attachment.adaptive), since, lock.standby())
+                .with_one_holder(lock.claims.relation() == Relation::Always);
         FileWaiter::new(
             waiter,
             attachment,

@@ -24,7 +24,8 @@ pub fn take_as_head<S: Site>(attempt: &Attempt<S>, waiter: &mut S::Waiter) -> Re
         let before = other();
         // If we have lost our place, we see that in our next entry step; until then nothing here does harm.
         if let Some(owner) = before.filter(|owner| revoked.is_none_or(|(revoked, _)| revoked != *owner)) {
-            let in_demand = use_of(site.lock().held(owner.slot)) != Use::Little;
+            let lock = site.lock();
+            let in_demand = use_of(lock.held(owner.slot), || lock.ownership().last_token()) != Use::Little;
             if in_demand {
                 if waiter.lets_pass() {
                     return Ok(Progress::BackOff(BlockedBy::Bias(owner)));
@@ -159,11 +160,19 @@ pub enum Use {
     Inside,
 }
 
-/// Looks for some ten microseconds how the lock is used by the participant whose `held` this is.
-pub fn use_of(held: &AtomicU64) -> Use {
-    const OUTSIDE_FOR: u32 = if cfg!(any(loom, shuttle)) { 1 } else { 32 };
-    const LOOKS: u32 = if cfg!(any(loom, shuttle)) { 1 } else { 600 };
-    let (mut outside, mut how) = (0, Use::Inside);
+/// Looks for some ten microseconds how the lock is used by the participant whose `held` this is. `token`: the last fencing token of
+/// the lock, if no other participant takes any meanwhile.
+///
+/// Where the line of `held` goes over slowly, each look may find it outside that was inside in between: then the token is another.
+pub fn use_of(held: &AtomicU64, token: impl Fn() -> u64) -> Use {
+    const OUTSIDE_FOR: u32 = 32;
+    const LOOKS: u32 = 600;
+    if cfg!(any(loom, shuttle)) {
+        let is_inside = held.load(Relaxed) != 0;
+        spin_hint();
+        return if is_inside { Use::Inside } else { Use::Little };
+    }
+    let (mut outside, mut how, mut last) = (0, Use::Inside, token());
     for _ in 0..LOOKS {
         if held.load(Relaxed) != 0 {
             outside = 0;
@@ -172,7 +181,11 @@ pub fn use_of(held: &AtomicU64) -> Use {
         }
         spin_hint();
         if outside == OUTSIDE_FOR {
-            return Use::Little;
+            let now = token();
+            if now == last {
+                return Use::Little;
+            }
+            (outside, last) = (0, now);
         }
     }
     how

@@ -194,7 +194,8 @@ pub fn revoke_others<S: Site>(
     };
     // A checker needs no time to pass, and would let the other one go on in it.
     let use_of = |slot: usize| match lock.held(slot) {
-        held if !cfg!(any(loom, shuttle)) => bias::use_of(held),
+        // Without the token, which others may take beside it.
+        held if !cfg!(any(loom, shuttle)) => bias::use_of(held, || 0),
         held if held.load(Acquire) != 0 => Use::Inside,
         _ => Use::Little,
     };

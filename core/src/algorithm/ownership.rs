@@ -136,9 +136,10 @@ impl Ownership<'_> {
         token
     }
 
+    /// Returns the last fencing token that was given out, as one look shows it.
     #[inline(always)]
-    fn last_token(&self) -> u64 {
-        // Relaxed: its last writer is before us, by the bakery's order or by the bias word.
+    pub fn last_token(&self) -> u64 {
+        // Relaxed. Of a holder, its last writer is before us, by the bakery's order or by the bias word; of a waiter, it is a guess.
         self.token.load(Relaxed)
     }
 

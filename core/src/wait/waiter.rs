@@ -65,6 +65,8 @@ pub struct Waiter<'a, P, C> {
     patience: u64,
     /// Whether it never lets another participant pass.
     is_strict: bool,
+    /// Whether it lets another pass where the two only hand the lock to and fro.
+    minds_alternation: bool,
     stop: Stop<'a>,
     /// When the interrupt was asked last, or waiting began.
     asked: u64,
@@ -106,6 +108,7 @@ impl<'a, P: Platform, C: CalledWord> Waiter<'a, P, C> {
             limit,
             patience,
             is_strict: patience == 0,
+            minds_alternation: false,
             stop,
             asked: 0,
             adaptive,
@@ -122,6 +125,13 @@ impl<'a, P: Platform, C: CalledWord> Waiter<'a, P, C> {
             missed: None,
             platform: PhantomData,
         }
+    }
+
+    /// Says whether the lock has one holder at a time, so that of two participants that come back at once each waits for the other:
+    /// then it lets that one pass now and then.
+    #[must_use]
+    pub fn with_one_holder(self, has_one_holder: bool) -> Self {
+        Self { minds_alternation: has_one_holder && !self.is_strict, ..self }
     }
 
     /// How long a call may wait in all.
@@ -237,7 +247,7 @@ impl<'a, P: Platform, C: CalledWord> Waiter<'a, P, C> {
             }
         }
         self.woken = false;
-        let at_first = self.began.is_none() && next && self.patience > 0;
+        let at_first = self.minds_alternation && self.began.is_none() && next && self.patience > 0;
         if at_first && self.adaptive.has_alternated() {
             self.waited();
             return Outcome::BackOff;
